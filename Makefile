@@ -1,0 +1,152 @@
+# From clone to book. `make help` lists the targets; README.md explains them.
+
+PROFILE ?= quick
+SEED    ?= 2024
+PORT    ?= 8000
+VENV    ?= .venv
+# The first of these that is Python 3.11 or newer makes the virtual environment.
+PYTHON  ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+ifeq ($(filter quick paper,$(PROFILE)),)
+  $(error PROFILE must be quick or paper, got '$(PROFILE)')
+endif
+
+B     := _build/$(PROFILE)
+READY := $(VENV)/.ready
+BIN   := $(VENV)/bin
+RUN    = $(BIN)/python -m traindyn
+
+CHAPTERS  := $(patsubst book/%.md,%,$(shell grep -rl --include='*.md' '^kernelspec:' book | sort))
+STAMPS    := $(CHAPTERS:%=$(B)/stamps/%.json)
+NOTEBOOKS := $(CHAPTERS:%=$(B)/notebooks/%.ipynb)
+LEDGER    := $(B)/ledger.json
+SITE      := $(B)/html/index.html
+PAGES     := _config.yml _toc.yml $(shell find book -type f ! -name '.*' ! -name claims.toml)
+TOOLS     := $(wildcard lib/traindyn/book/*.py)
+RECORDS   := $(wildcard lib/traindyn/ledger/*)
+
+# Chapters that run side by side (make -j) share the cores between their workers.
+CORES   = $(shell getconf _NPROCESSORS_ONLN)
+JOBS    = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
+WORKERS = $(shell n=$$(( $(CORES) / $(JOBS) )); echo $$(( n > 0 ? n : 1 )))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NUMBA_CACHE_DIR := $(CURDIR)/_build/numba
+export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
+export MPLBACKEND := agg
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help book ledger test lint types unit serve benchmark lock clean distclean stamps head
+
+help:
+	@echo 'make book [PROFILE=paper]   run all chapters, write the ledger, build the site'
+	@echo 'make ledger                 run all chapters and write the ledger, without the site'
+	@echo 'make serve                  build the book if need be and open it in a browser'
+	@echo 'make test                   lint, types, doctests, unit tests, tests of the built book'
+	@echo 'make benchmark              measure speed and memory side by side (installs PyTorch)'
+	@echo 'make lock                   write requirements.lock anew from pyproject.toml'
+	@echo 'make clean                  remove everything generated; make distclean: and $(VENV)'
+	@echo
+	@echo 'PROFILE=quick|paper  sizes of the chapters: minutes, or those of the sources'
+	@echo 'SEED=$(SEED)            root seed of every chapter'
+	@echo 'PORT=$(PORT)            where make serve listens (0: any free port)'
+	@echo 'PYTHON=$(PYTHON)       makes $(VENV)'
+	@echo '-j2                  run chapters side by side'
+
+# ---------------------------------------------------------------------------- environment
+
+$(VENV)/.locked: requirements.lock
+	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/it' >&2; exit 1; }
+	@echo 'environment: installing the locked packages into $(VENV) (a few minutes, once)'
+	@start=$$(date +%s) && $(PYTHON) -m venv --clear $(VENV) \
+	  && $(BIN)/python -m pip install --quiet --quiet --require-hashes --requirement requirements.lock \
+	  && echo "environment: done in $$(( $$(date +%s) - start )) s"
+	@touch $@
+
+$(READY): $(VENV)/.locked pyproject.toml
+	@echo 'environment: installing traindyn itself'
+	@$(BIN)/python -m pip install --quiet --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# --------------------------------------------------------------------------------- book
+
+book: $(SITE)
+	@echo 'book: $(B)/html is complete; make serve PROFILE=$(PROFILE) opens it'
+
+ledger: $(LEDGER)
+
+# A stamp changes exactly when its chapter has to run again, see lib/traindyn/book/depends.py.
+stamps: $(READY)
+	@$(RUN).book.depends --build $(B) --shared requirements.lock \
+	  --settings profile=$(PROFILE) seed=$(SEED)
+
+$(STAMPS): stamps
+	@:
+
+$(NOTEBOOKS): $(B)/notebooks/%.ipynb: $(B)/stamps/%.json
+	@LOKY_MAX_CPU_COUNT=$(WORKERS) NUMBA_NUM_THREADS=$(WORKERS) \
+	  $(RUN).book.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED)
+
+# The ledger names the commit it was made from; the file changes when the commit does.
+head:
+	@mkdir -p $(B)
+	@{ git rev-parse HEAD 2>/dev/null || echo none; } > $(B)/head.part
+	@cmp -s $(B)/head.part $(B)/head || cp $(B)/head.part $(B)/head
+	@rm $(B)/head.part
+
+$(B)/head: head
+	@:
+
+$(LEDGER): $(NOTEBOOKS) $(B)/head book/claims.toml $(RECORDS)
+	@$(RUN).ledger build --claims book/claims.toml --notebooks $(B)/notebooks \
+	  --profile $(PROFILE) --seed $(SEED) --out $@
+
+$(SITE): $(LEDGER) $(PAGES) $(TOOLS) $(wildcard benchmarks/results.json)
+	@$(RUN).book.stage --build $(B)
+
+serve: $(SITE)
+	@$(RUN).book.serve $(B)/html --port $(PORT)
+
+# --------------------------------------------------------------------------------- tests
+
+test: lint types unit
+
+lint: $(READY)
+	@echo 'test: style'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)
+	@echo 'test: types'
+	@$(BIN)/mypy
+
+# The tests of the book look at the built site of the quick profile.
+unit: $(READY)
+	@$(MAKE) --no-print-directory book PROFILE=quick
+	@echo 'test: doctests, unit tests and tests of the book'
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# --------------------------------------------------------------------------------- upkeep
+
+benchmark: $(READY)
+	@echo 'benchmark: installing what it compares with'
+	@$(BIN)/python -m pip install --quiet --quiet --editable '.[benchmark]' --no-build-isolation
+	@$(BIN)/python benchmarks/run.py
+
+lock:
+	@echo 'lock: resolving pyproject.toml for all platforms'
+	@$(PYTHON) -m venv _build/lock && _build/lock/bin/python -m pip install --quiet --quiet uv
+	@_build/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	  --extra book --extra test --generate-hashes --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  --output-file requirements.lock.part pyproject.toml
+	@mv requirements.lock.part requirements.lock
+	@echo 'lock: requirements.lock written'
+
+clean:
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache
+
+distclean: clean
+	rm -rf $(VENV)

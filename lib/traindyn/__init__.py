@@ -1,0 +1,21 @@
+"""Training dynamics in high dimension: simulation, theory, and a verdict on each claim.
+
+Rooms, from the ground up; a room imports only from those above it in this list.
+
+===============  =====================================================================
+`gaussian`       Gaussian expectations by quadrature
+`laws`           random-matrix laws as objects
+`linalg`         leading eigenpairs of symmetric operators, alignment, angles
+`trajectory`     the result type shared by simulation and theory
+`parallel`       replicas and sweeps on several workers
+`figures`        one figure style, light and dark
+`problems`       data law, network and loss, one file each
+`sgd`            one-pass SGD in full dimension, and on summary statistics alone
+`effective`      limits of the summary statistics: equations and fixed points
+`spectra`        Hessian and G-matrix along training, measured and predicted
+===============  =====================================================================
+
+Apart stands `ledger` (claims and verdicts), in front of it `cli` and `book`.
+"""
+
+__version__ = "0.1.0"

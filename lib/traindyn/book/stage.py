@@ -1,0 +1,250 @@
+"""Assemble the pages of the book, build the site and check it.
+
+Sources, executed notebooks and the pages of the ledger are copied into an empty folder,
+Jupyter Book builds that folder with execution off and every warning an error, and the
+result replaces the former site only if all expected pages are there and all links
+resolve: Jupyter Book alone exits with 0 on much that is not a success.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from traindyn.book import links, pages, performance
+
+#: Pages made from the ledger, as named in the table of contents.
+GENERATED = ("ledger", "errata", "figures")
+#: Page made from the committed measurements, where there are any.
+MEASURED = "performance"
+MEASUREMENTS = Path("benchmarks", "results.json")
+
+_PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
+
+
+class SiteError(Exception):
+    """A site that cannot be built, or is not complete."""
+
+
+def listed(toc: Any) -> Iterator[str]:
+    """Files a table of contents lists, in order.
+
+    Parameters
+    ----------
+    toc : mapping
+        Content of ``_toc.yml``.
+
+    Yields
+    ------
+    str
+        Without suffix, relative to the table of contents.
+
+    Examples
+    --------
+    >>> list(listed({"root": "a", "parts": [{"chapters": [{"file": "b"}]}]}))
+    ['a', 'b']
+    """
+    if isinstance(toc, dict):
+        for key, value in toc.items():
+            if key in ("root", "file"):
+                yield value
+            elif key in ("parts", "chapters", "sections", "subtrees", "entries"):
+                yield from listed(value)
+    elif isinstance(toc, list):
+        for entry in toc:
+            yield from listed(entry)
+
+
+def expected(root: Path) -> list[str]:
+    """Pages the site must have, checked against the table of contents.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with ``_toc.yml`` and ``book``.
+
+    Returns
+    -------
+    list of str
+        Names relative to `root`, without suffix, in the order of the table of contents.
+
+    Raises
+    ------
+    SiteError
+        If a page is not in the table of contents, or the other way round.
+    """
+    import yaml
+
+    toc = list(listed(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))))
+    book = root / "book"
+    have = [*pages.chapters(book), *pages.plain_pages(book), *GENERATED]
+    if (root / MEASUREMENTS).is_file():
+        have.append(MEASURED)
+    names = {f"book/{name}" for name in have if not name.startswith("_")}
+    missing = [name for name in toc if name not in names]
+    if missing:
+        raise SiteError(f"_toc.yml lists pages that do not exist: {', '.join(missing)}")
+    unlisted = sorted(names - set(toc))
+    if unlisted:
+        raise SiteError(f"pages that _toc.yml does not list: {', '.join(unlisted)}")
+    return toc
+
+
+def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
+    """Fill an empty folder with everything the site is made of.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with ``_config.yml``, ``_toc.yml``, ``book`` and ``benchmarks``.
+    stage : Path
+        Created; whatever was there is removed.
+    notebooks : Path
+        Folder of executed chapters.
+    ledger : Path
+        ``ledger.json``.
+
+    Raises
+    ------
+    SiteError
+        If a chapter was not executed.
+    """
+    import nbformat
+
+    from traindyn.ledger.report import write_pages
+
+    shutil.rmtree(stage, ignore_errors=True)
+    (stage / "book").mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(root / name, stage / name)
+    book = root / "book"
+    shutil.copytree(book / "_static", stage / "book" / "_static")
+    for name in pages.plain_pages(book):
+        if not name.startswith("_"):
+            _copy(book / f"{name}.md", stage / "book" / f"{name}.md")
+    for path in [*book.glob("*.bib"), *_figures(book)]:
+        _copy(path, stage / path.relative_to(root))
+    for name in pages.chapters(book):
+        source = notebooks / f"{name}.ipynb"
+        if not source.is_file():
+            raise SiteError(f"chapter {name} was not executed: {source} is missing")
+        notebook = nbformat.read(source, as_version=4)
+        notebook.metadata.get("traindyn", {}).pop("seconds", None)
+        target = stage / "book" / f"{name}.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
+    write_pages(ledger, stage / "book")
+    if (root / MEASUREMENTS).is_file():
+        performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
+
+
+def _figures(book: Path) -> Iterator[Path]:
+    """Pictures that pages include."""
+    for suffix in ("svg", "png"):
+        yield from (path for path in book.rglob(f"*.{suffix}") if "_static" not in path.parts)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def build(stage: Path, log: Path) -> Path:
+    """Run Jupyter Book on a staged folder.
+
+    Parameters
+    ----------
+    stage : Path
+    log : Path
+        Receives everything it says.
+
+    Returns
+    -------
+    Path
+        Folder of the HTML pages.
+
+    Raises
+    ------
+    SiteError
+        On any warning, with the lines that say why.
+    """
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(stage), "--nitpick", "--warningiserror", "--keep-going"]
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode("utf8", "replace"))
+    log.write_text(text, encoding="utf8")
+    if done.returncode:
+        lines = [line for line in text.splitlines() if _PROBLEM.search(line)]
+        shown = "\n".join(lines or text.splitlines()[-20:]).replace(f"{stage.resolve()}/", "")
+        raise SiteError(f"Jupyter Book failed:\n{shown}\n(all it said: {log})")
+    return stage / "_build" / "html"
+
+
+def publish(root: Path, html: Path, target: Path) -> None:
+    """Check a built site and put it in its place.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the sources, see :func:`expected`.
+    html : Path
+        The built site; moved.
+    target : Path
+        Where it goes; the former site there is removed.
+
+    Raises
+    ------
+    SiteError
+        If a page is missing or a link does not resolve.
+    """
+    absent = [name for name in expected(root) if not (html / f"{name}.html").is_file()]
+    if absent:
+        raise SiteError(f"pages missing from the site: {', '.join(absent)}")
+    problems = links.check(html)
+    if problems:
+        raise SiteError("links that do not resolve:\n" + "\n".join(problems))
+    former = target.with_name(target.name + ".former")
+    shutil.rmtree(former, ignore_errors=True)
+    if target.exists():
+        target.rename(former)
+    html.rename(target)
+    shutil.rmtree(former, ignore_errors=True)
+    # Jupyter Book wrote this file before the last pages; make compares its time stamp.
+    (target / "index.html").touch()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Assemble, build and check the site (command line)."""
+    parser = argparse.ArgumentParser(prog="python -m traindyn.book.stage", description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path("."))
+    parser.add_argument("--build", type=Path, required=True, help="such as _build/quick")
+    options = parser.parse_args(arguments)
+    root, folder = options.root, options.build
+    start = time.perf_counter()
+    try:
+        number = len(expected(root))
+        print(f"site: {number} pages", flush=True)
+        stage = folder / "stage"
+        assemble(root, stage, notebooks=folder / "notebooks", ledger=folder / "ledger.json")
+        html = build(stage, folder / "site.log")
+        publish(root, html, folder / "html")
+    except SiteError as error:
+        print(f"\nsite: {error}\n", file=sys.stderr)
+        return 1
+    print(f"site: {folder / 'html'} done in {time.perf_counter() - start:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

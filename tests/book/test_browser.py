@@ -1,0 +1,203 @@
+"""The built site in headless Chromium: every page, desktop and phone, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from traindyn.book import pages, stage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = stage.expected(ROOT)
+CHAPTERS = {f"book/{name}" for name in pages.chapters(ROOT / "book")}
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+class Visit:
+    """An open page and everything that went wrong on it."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("requestfailed", lambda request: self.problems.append(f"failed: {request.url}"))
+        page.on("response", self._response)
+        page.on("request", self._request)
+        self._address = address
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.problems.append(f"status {response.status}: {response.url}")
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith((self._address, "data:", "blob:")):
+            self.problems.append(f"external request: {request.url}")
+
+    def open(self, name: str) -> None:
+        """Go to a page and wait until it is quiet and typeset."""
+        self.page.goto(f"{self._address}/{name}", wait_until="networkidle")
+        self.page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """A fresh browser context; parameters are its size and colour scheme."""
+    size, scheme = getattr(request, "param", (DESKTOP, "light"))
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    yield Visit(context.new_page(), address)
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "visit",
+    [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")],
+    indirect=True,
+    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+)
+def test_page_renders(visit: Visit, name: str) -> None:
+    """A page could fail, fetch from elsewhere, show raw formulas or overflow sideways."""
+    visit.open(f"{name}.html")
+    page = visit.page
+    assert page.locator("main h1").count() >= 1
+    assert visit.problems == []
+
+    formulas = page.locator("main .math").count()
+    assert page.locator("main .math mjx-container").count() >= formulas
+    assert page.locator("main mjx-merror, main [data-mml-node='merror']").count() == 0
+    if name in CHAPTERS:
+        assert formulas > 0
+    assert page.evaluate("document.querySelector('main').innerText").count("\\(") == 0
+
+    undescribed = page.locator("main img:not([alt]), main img[alt='']").count()
+    assert undescribed == 0
+    broken = page.evaluate(
+        """async () => {
+          const images = [...document.querySelectorAll('main img')];
+          for (const image of images) image.loading = 'eager';
+          await Promise.allSettled(images.map((image) => image.decode()));
+          return images.filter((image) => !image.naturalWidth).map((image) => image.src);
+        }"""
+    )
+    assert broken == []
+
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # The article scrolls in a box of its own; it must not overflow that either.
+    overflowing = page.evaluate(
+        """() => [...document.querySelectorAll('main, .bd-article-container, article')]
+          .filter((box) => box.scrollWidth > box.clientWidth + 1)
+          .map((box) => box.className)"""
+    )
+    assert overflowing == []
+
+
+def _background(page: Page) -> float:
+    """Mean brightness of the page's background, 0 to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    channels = [float(c) for c in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    return sum(channels) / 3
+
+
+def test_dark_mode_can_be_switched_on(visit: Visit) -> None:
+    """The theme button could do nothing."""
+    visit.open(f"{PAGES[0]}.html")
+    assert _background(visit.page) > 200
+    button = visit.page.locator("button.theme-switch-button:visible").first
+    for _ in range(3):
+        button.click()
+        if visit.page.locator("html[data-theme='dark']").count():
+            break
+    assert _background(visit.page) < 60
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("visit", [(DESKTOP, "light"), (DESKTOP, "dark")], indirect=True)
+def test_figures_have_the_colours_of_the_theme(visit: Visit) -> None:
+    """A light figure could glare on a dark page, or both versions be shown."""
+    for name in sorted(CHAPTERS):
+        visit.open(f"{name}.html")
+        dark = visit.page.locator("html[data-theme='dark']").count() == 1
+        shown, hidden = ("dark", "light") if dark else ("light", "dark")
+        assert visit.page.locator(f"main img.only-{hidden}:visible").count() == 0
+        pairs = visit.page.locator(f"main img.only-{hidden}").count()
+        assert visit.page.locator(f"main img.only-{shown}").count() == pairs
+
+
+def test_search_finds_a_chapter(visit: Visit) -> None:
+    """Search could return nothing on a site without a server behind it."""
+    visit.open("search.html?q=eigenvectors")
+    visit.page.wait_for_selector("#search-results li a", timeout=15_000)
+    targets = visit.page.eval_on_selector_all(
+        "#search-results li a", "links => links.map((link) => link.getAttribute('href'))"
+    )
+    assert any(name in target for name in CHAPTERS for target in targets)
+    assert visit.problems == []
+
+
+def test_buttons_of_a_chapter(visit: Visit) -> None:
+    """Download, launch, previous or next could be missing or not work."""
+    name = sorted(CHAPTERS)[0]
+    visit.open(f"{name}.html")
+    page = visit.page
+    assert page.locator(".dropdown-launch-buttons a[href*='mybinder.org']").count() == 1
+    assert page.locator("a.left-prev").count() + page.locator("a.right-next").count() == 2
+    page.locator("button[aria-label='Download this page']").click()
+    with page.expect_download() as download:
+        page.locator(".dropdown-download-buttons a[href$='.ipynb']").click()
+    assert download.value.suggested_filename == f"{name.rsplit('/', 1)[-1]}.ipynb"
+
+
+def test_home_page_opens_from_the_root(visit: Visit) -> None:
+    """The address without a page name could show nothing."""
+    visit.open("")
+    visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+    assert visit.problems == []
+
+
+def test_site_works_from_a_folder(browser: Browser, site: Path) -> None:
+    """Opened as files, without any server, mathematics or styles could be missing."""
+    context = browser.new_context(viewport=DESKTOP)
+    page = context.new_page()
+    outside: list[str] = []
+    page.on(
+        "request",
+        lambda request: (
+            outside.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+        ),
+    )
+    page.goto((site / f"{sorted(CHAPTERS)[0]}.html").as_uri())
+    page.wait_for_selector("main mjx-container", state="attached", timeout=30_000)
+    assert outside == []
+    context.close()
+
+
+def test_overflow_and_missing_files_would_be_seen(visit: Visit) -> None:
+    """The checks above could pass on anything: here is a page that must fail each of them."""
+    visit.open(f"{PAGES[0]}.html")
+    visit.page.evaluate(
+        """() => {
+          document.querySelector('article').insertAdjacentHTML('beforeend',
+            '<div style="width:3000px">wide</div><img src="absent.png">');
+          return fetch('http://127.0.0.2:9/').catch(() => console.error('refused'));
+        }"""
+    )
+    visit.page.wait_for_timeout(300)
+    kinds = {problem.split(":")[0] for problem in visit.problems}
+    assert {"status 404", "external request", "console"} <= kinds
+    assert visit.page.evaluate(
+        """[...document.querySelectorAll('html, main, .bd-article-container, article')]
+          .some((box) => box.scrollWidth > box.clientWidth + 1)"""
+    )
