@@ -1,0 +1,55 @@
+"""``python -m traindyn.ledger``: build the ledger, or its pages, from the Makefile."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from traindyn.ledger.chapter import PROFILES
+from traindyn.ledger.collect import build
+from traindyn.ledger.registry import ClaimError
+from traindyn.ledger.report import write_pages
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 if the ledger is in order, 1 (and every problem listed) if not."""
+    parser = argparse.ArgumentParser(prog="python -m traindyn.ledger", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    ledger = commands.add_parser("build", help="collect the verdicts of executed notebooks")
+    ledger.add_argument("--claims", type=Path, required=True, help="book/claims.toml")
+    ledger.add_argument("--notebooks", type=Path, required=True, help="executed notebooks")
+    ledger.add_argument("--profile", choices=PROFILES, required=True)
+    ledger.add_argument("--seed", type=int, required=True)
+    ledger.add_argument("--out", type=Path, required=True, help="ledger.json to write")
+    pages = commands.add_parser("pages", help="write ledger.md, errata.md and figures.md")
+    pages.add_argument("--ledger", type=Path, required=True, help="ledger.json")
+    pages.add_argument("--out", type=Path, required=True, help="folder of the pages")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "pages":
+            for path in write_pages(options.ledger, options.out):
+                print(f"ledger: wrote {path}")
+            return 0
+        result = build(
+            options.claims,
+            options.notebooks,
+            profile=options.profile,
+            seed=options.seed,
+            out=options.out,
+        )
+    except ClaimError as error:
+        lines = str(error).splitlines()
+        print("ledger: not in order", *lines, sep="\n  ", file=sys.stderr)
+        return 1
+    counts = ", ".join(f"{count} {name}" for name, count in result["counts"].items() if count)
+    print(
+        f"ledger: {len(result['claims'])} claims, {counts or 'none'}; "
+        f"false alarm at most {result['false_alarm_total']:.2g}; wrote {options.out}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

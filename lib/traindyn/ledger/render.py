@@ -1,0 +1,111 @@
+"""HTML of verdicts and evidence, shared by the badges in chapters and the ledger's pages.
+
+Colours come from custom properties with fallbacks and text keeps the page's own colour,
+so both themes of the book work; nothing is loaded from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from traindyn.ledger.evidence import Evidence, Value
+from traindyn.ledger.registry import Finding
+from traindyn.ledger.verdict import Record
+
+MARKS: dict[Finding, str] = {
+    "confirmed": "✓",
+    "corrected": "✎",
+    "refuted": "✗",
+    "partial": "◐",
+    "data": "⛁",
+}
+_COLOURS: dict[Finding, str] = {
+    "confirmed": "#2e8b57",
+    "corrected": "#b8860b",
+    "refuted": "#c0392b",
+    "partial": "#2f7fb5",
+    "data": "#7f7f7f",
+}
+_LIST = "display:grid;grid-template-columns:max-content minmax(0,1fr);gap:0 .8em;margin:.1em 0 .6em"
+
+
+def colour(verdict: Finding) -> str:
+    """CSS colour of a verdict, overridable as ``--td-<verdict>``."""
+    return f"var(--td-{verdict}, {_COLOURS[verdict]})"
+
+
+def verdict_word(verdict: Finding) -> str:
+    """Return the verdict as HTML: a decorative mark and the word."""
+    return f'<span aria-hidden="true">{MARKS[verdict]}</span> <strong>{verdict}</strong>'
+
+
+def number(value: Value, digits: int = 6) -> str:
+    """Return a number or an interval, with a typographic minus and exponent.
+
+    Examples
+    --------
+    >>> number(-1e-06), number((0.0, 1 / 3), digits=2)
+    ('−1e−6', '[0, 0.33]')
+    """
+    if isinstance(value, tuple):
+        return "[" + ", ".join(number(part, digits) for part in value) + "]"
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    text = f"{mantissa}e{int(exponent)}" if exponent else mantissa
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _decision(item: Evidence) -> str:
+    parts = [escape(item.method)] if item.method else []
+    parts.append(f"n = {item.n}")
+    if item.p_value is not None:
+        parts.append(f"p = {number(item.p_value, 2)}")
+    if item.false_alarm:
+        parts.append(f"false alarm ≤ {number(item.false_alarm, 2)}")
+    if item.detectable is not None:
+        parts.append(f"would see a shift of {number(item.detectable, 2)}")
+    if item.reason:
+        parts.append(f"tolerance: {escape(item.reason)}")
+    return "; ".join(parts)
+
+
+def comparison(observed: Value, expected: Value) -> str:
+    """Return the two numbers of a check as HTML."""
+    return f"<strong>{number(observed)}</strong>, expected {number(expected)}"
+
+
+def evidence_list(evidence: Sequence[Evidence]) -> str:
+    """Return the numbers that decide as HTML in a single line, readable at any width."""
+    entries = []
+    for item in evidence:
+        control = item.control
+        wrong = f"{escape(control.variant)}{' (as printed)' if control.printed else ''}: "
+        wrong += f"{comparison(control.observed, control.expected)}; rejected"
+        rows = {
+            "observed": f"{comparison(item.observed, item.expected)}, error {number(item.error)}",
+            "wrong variant": wrong,
+            "decided by": _decision(item),
+        }
+        body = "".join(
+            f'<dt style="font-weight:normal;opacity:.8">{name}</dt><dd style="margin:0">{row}</dd>'
+            for name, row in rows.items()
+        )
+        entries.append(
+            f'<p style="margin:0">{escape(item.check)}</p><dl style="{_LIST}">{body}</dl>'
+        )
+    return (
+        '<div class="td-evidence" style="font-size:.9em;margin:.4em 0 0;overflow-wrap:break-word">'
+        f"{''.join(entries)}</div>"
+    ).replace("\n", " ")
+
+
+def badge(record: Record) -> str:
+    """Return the badge of a recorded claim."""
+    label = escape(f"Verdict on {record.id}, {record.number}: {record.verdict}", quote=True)
+    return (
+        f'<div class="td-badge td-{record.verdict}" role="note" aria-label="{label}" '
+        f'style="border-left:.35em solid {colour(record.verdict)};padding:.3em .8em;margin:.5em 0">'
+        f'<details><summary style="cursor:pointer">{verdict_word(record.verdict)} '
+        f"<code>{escape(record.id)}</code> {escape(record.number)}</summary>"
+        f"{evidence_list(record.evidence)}</details></div>"
+    )

@@ -1,0 +1,157 @@
+"""A small registry, and executed notebooks made without a kernel."""
+
+import base64
+import io
+import json
+
+import pytest
+
+from traindyn.ledger import MIME, Chapter, Control, identity, mean_equals
+
+CLAIMS = r"""
+[sources]
+BGHJ = "A paper with $x$ in its title"
+
+[[claim]]
+id = "BGHJ-L3.1"
+source = "BGHJ"
+number = "Lemma 3.1"
+kind = "formula"
+statement = "Blocks are $\\Phi_{bc} = -E[\\pi_b \\pi_c]$ | with a bar & <brackets>."
+chapter = "alignment/matrices"
+finding = "corrected"
+printed = "\\Phi_{bc} = \\mathbb{E}[\\pi_b\\pi_c]"
+ours = "\\Phi_{bc} = -\\mathbb{E}[\\pi_b\\pi_c]"
+
+[[claim]]
+id = "BGHJ-T2.3"
+source = "BGHJ"
+number = "Theorem 2.3"
+kind = "theorem"
+statement = "Alignment."
+chapter = "alignment/alignment"
+
+[[claim]]
+id = "BGHJ-F2.1"
+source = "BGHJ"
+number = "Figure 2.1"
+kind = "figure"
+statement = "Alignment over time."
+chapter = "alignment/alignment"
+finding = "partial"
+reason = "Only for $\\alpha \\ge 40$."
+
+[[claim]]
+id = "OWN-rank"
+source = "OWN"
+number = "Rank"
+kind = "remark"
+statement = "The rank is at most $2k$."
+chapter = "alignment/alignment"
+finding = "refuted"
+reason = "A counter-example."
+printed = "the rank is $k^2$"
+weight = 2
+"""
+
+
+@pytest.fixture
+def claims(tmp_path):
+    """Path of a registry inside a checkout of its own."""
+    path = tmp_path / "checkout" / "book" / "claims.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(CLAIMS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def good():
+    """Build evidence that passes, with its control rejected."""
+
+    def build(printed=False, **change):
+        pieces = {"observed": 1.0, "expected": 1.0, "tolerance": 1e-9, "reason": "precision"}
+        wrong = Control("sign as printed", printed=printed, observed=-1.0)
+        return identity("closed form <b> against quadrature", control=wrong, **{**pieces, **change})
+
+    return build
+
+
+@pytest.fixture
+def noisy():
+    """Statistical evidence."""
+    samples = [0.1, -0.2, 0.15, -0.05, 0.02, 0.01, -0.04, 0.03]
+    return mean_equals("mean", samples=samples, expected=0, control=Control("5", expected=5))
+
+
+@pytest.fixture
+def picture():
+    """Return PNG bytes of a figure."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (1600, 900), (40, 90, 160)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def notebook(picture):
+    """Write an executed notebook from records and figure labels."""
+
+    def write(folder, chapter, records, figures=(), edit=None):
+        outputs = [
+            {
+                "output_type": "display_data",
+                "metadata": {},
+                "data": {"text/plain": "badge", MIME: json.loads(json.dumps(record))},
+            }
+            for record in records
+        ]
+        outputs += [
+            {
+                "output_type": "display_data",
+                "metadata": {"traindyn": {"figure": label, "alt": "A blue: picture [of] $x$"}},
+                "data": {"image/png": base64.b64encode(picture).decode()},
+            }
+            for label in figures
+        ]
+        cells = [
+            {"cell_type": "markdown", "metadata": {}, "source": f"# On {chapter.rsplit('/')[-1]}"},
+            *(
+                {
+                    "cell_type": "code",
+                    "execution_count": count,
+                    "metadata": {},
+                    "source": "chapter.claim(...)",
+                    "outputs": [output],
+                }
+                for count, output in enumerate(outputs, start=1)
+            ),
+        ]
+        if edit:
+            edit(cells)
+        path = folder / f"{chapter}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for index, cell in enumerate(cells):
+            cell["id"] = f"cell-{index}"
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        content = {"cells": cells, "metadata": {"kernelspec": kernel}}
+        path.write_text(json.dumps({**content, "nbformat": 4, "nbformat_minor": 5}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def executed(tmp_path, claims, good, noisy, notebook):
+    """Folder with the two executed chapters of the registry, all in order."""
+    folder = tmp_path / "notebooks"
+    matrices = Chapter("alignment/matrices", profile="quick", seed=1, claims=claims)
+    matrices.claim("BGHJ-L3.1", good(printed=True))
+    alignment = Chapter("alignment/alignment", profile="quick", seed=1, claims=claims)
+    alignment.claim("BGHJ-T2.3", good(), noisy)
+    alignment.claim("BGHJ-F2.1", good(), figure="alignment over time")
+    alignment.claim("OWN-rank", good(printed=True))
+    for chapter, figures in ((matrices, ()), (alignment, ("alignment over time",))):
+        records = [record.to_json() for record in chapter.records.values()]
+        notebook(folder, chapter.name, records, figures)
+    return folder

@@ -1,0 +1,93 @@
+"""Reading ``claims.toml``."""
+
+import pytest
+
+from traindyn.ledger import ClaimError, find_registry, load_registry
+from traindyn.ledger.registry import schema
+
+ENTRY = """
+[[claim]]
+id = "BGHJ-T1"
+source = "BGHJ"
+number = "Theorem 1"
+kind = "theorem"
+statement = "A."
+chapter = "a/b"
+"""
+
+
+def test_registry_keeps_the_order_of_the_file(claims):
+    """The ledger is sorted by it."""
+    registry = load_registry(claims)
+    assert [claim.id for claim in registry] == ["BGHJ-L3.1", "BGHJ-T2.3", "BGHJ-F2.1", "OWN-rank"]
+    assert registry["BGHJ-T2.3"].finding == "confirmed" and len(registry) == 4
+    assert [claim.id for claim in registry.of_chapter("alignment/matrices")] == ["BGHJ-L3.1"]
+
+
+def test_unknown_id_names_the_nearest(claims):
+    """A mistyped id must be easy to repair."""
+    with pytest.raises(ClaimError, match=r"no claim 'bghj-t2\.4'.*did you mean BGHJ-T2\.3"):
+        load_registry(claims)["bghj-t2.4"]
+    with pytest.raises(ClaimError, match=r"no claim 'xyz' in .*claims\.toml$"):
+        load_registry(claims)["xyz"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ENTRY + ENTRY, "BGHJ-T1: occurs twice"),
+        (ENTRY.replace('"BGHJ"', '"BGJ"'), "BGHJ-T1: must begin with its source, BGJ-"),
+        (ENTRY.replace('kind = "theorem"', 'kind = "hunch"'), "BGHJ-T1: kind: 'hunch' is not one"),
+        (ENTRY.replace('chapter = "a/b"', ""), "BGHJ-T1: 'chapter' is a required property"),
+        (ENTRY.replace('id = "BGHJ-T1"', ""), "claim number 1: 'id' is a required property"),
+        (ENTRY + 'mood = "good"', "BGHJ-T1: Additional properties.*'mood'"),
+        (ENTRY + 'finding = "likely"', "BGHJ-T1: finding: 'likely' is not one"),
+        (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'printed' is a required property"),
+        (ENTRY + 'finding = "refuted"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY.replace('"A."', '" "'), "BGHJ-T1: statement"),
+        (ENTRY.replace('"a/b"', '"../b"'), "BGHJ-T1: chapter"),
+        ("claim = ", "not valid TOML"),
+        ("", "'claim' is a required property"),
+    ],
+)
+def test_faulty_registry_is_refused(tmp_path, text, message):
+    """Every fault is named with the claim it belongs to."""
+    path = tmp_path / "claims.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ClaimError, match=message):
+        load_registry(path)
+
+
+def test_all_faults_are_listed(tmp_path):
+    """One run shows everything there is to repair."""
+    path = tmp_path / "claims.toml"
+    path.write_text(ENTRY.replace('"theorem"', '"hunch"') + ENTRY.replace('"A."', "3"))
+    with pytest.raises(ClaimError, match=r"(?s)hunch.*statement"):
+        load_registry(path)
+
+
+def test_registry_is_found_from_below(claims, monkeypatch, tmp_path):
+    """Notebooks run in the folder of their source, the command anywhere in the checkout."""
+    monkeypatch.delenv("TRAINDYN_CLAIMS", raising=False)
+    inside = claims.parent / "alignment"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    assert find_registry() == claims.resolve()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ClaimError, match="inside a checkout of traindyn"):
+        find_registry()
+    monkeypatch.setenv("TRAINDYN_CLAIMS", str(claims))
+    assert find_registry() == claims.resolve()
+    monkeypatch.setenv("TRAINDYN_CLAIMS", str(tmp_path / "nothing"))
+    with pytest.raises(ClaimError, match="is not a file"):
+        load_registry()
+
+
+@pytest.mark.parametrize("name", ["claims", "ledger"])
+def test_schemas_are_schemas(name):
+    """A typing error in a schema would silently allow everything."""
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(schema(name))
