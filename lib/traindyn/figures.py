@@ -1,0 +1,251 @@
+"""One figure style for the whole book, in a light and a dark version.
+
+A figure is one or more *panels*, each drawn by a function of a matplotlib ``Axes``.
+:func:`show` draws every panel twice, once per theme, and displays them as images that
+sit side by side on a wide page and below each other on a phone, so that text stays
+legible at any width. The alternative text is part of the call: a figure without it
+cannot be shown.
+
+Experiment is coloured (a colour-blind-safe cycle), theory is drawn over it in the
+foreground colour (:func:`theory`).
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from numpy.typing import ArrayLike
+
+Panel = Callable[[Axes], None]
+
+#: Okabe–Ito colours, ordered so that neighbours differ in lightness as well as in hue.
+PALETTE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#56B4E9",
+    "#CC79A7",
+    "#8C6D1F",
+    "#7F7F7F",
+)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one version of the book.
+
+    Attributes
+    ----------
+    name : {"light", "dark"}
+    foreground, background, grid : str
+        Text and theory lines, page, grid lines.
+    """
+
+    name: Literal["light", "dark"]
+    foreground: str
+    background: str
+    grid: str
+
+
+LIGHT = Theme("light", foreground="#1a1a1a", background="#ffffff", grid="#d9d9d9")
+DARK = Theme("dark", foreground="#e8e8e8", background="#121212", grid="#3a3a3a")
+
+
+@contextmanager
+def style(theme: Theme = LIGHT) -> Iterator[None]:
+    """Matplotlib settings of the book, as a context.
+
+    Parameters
+    ----------
+    theme : Theme
+
+    Examples
+    --------
+    >>> with style(DARK):
+    ...     mpl.rcParams["text.color"] == DARK.foreground
+    True
+    """
+    settings: Any = {
+        "font.size": 12,
+        "axes.labelsize": 12,
+        "axes.titlesize": 12,
+        "legend.fontsize": 10.5,
+        "xtick.labelsize": 11,
+        "ytick.labelsize": 11,
+        "lines.linewidth": 1.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "axes.prop_cycle": cycler(color=PALETTE),
+        "figure.constrained_layout.use": True,
+        "figure.facecolor": theme.background,
+        "savefig.facecolor": theme.background,
+        "axes.facecolor": theme.background,
+        "grid.color": theme.grid,
+        "image.cmap": "viridis",
+    }
+    for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"):
+        settings[key] = theme.foreground
+    with mpl.rc_context(settings):
+        yield
+
+
+def theory(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, **kwargs: Any) -> None:
+    """Draw a prediction over an experiment: dashed, in the foreground colour.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, y : array_like, shape (n,) or y of shape (n, curves)
+        NaN where there is nothing to draw.
+    label : str, optional
+        Legend entry, for the first curve only.
+    **kwargs
+        Passed to ``Axes.plot``.
+    """
+    options = {
+        "color": mpl.rcParams["text.color"],
+        "linestyle": (0, (4, 2)),
+        "linewidth": 1.3,
+        "zorder": 3,
+    } | kwargs
+    for curve, values in enumerate(np.atleast_2d(np.asarray(y, dtype=float).T)):
+        ax.plot(x, values, label=label if curve == 0 else None, **options)
+
+
+def band(ax: Axes, x: ArrayLike, mean: ArrayLike, error: ArrayLike, label: str, color: str) -> None:
+    """Draw a mean with a band of two standard errors on each side.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, mean, error : array_like, shape (n,)
+    label, color : str
+    """
+    centre, half = np.asarray(mean), 2 * np.asarray(error)
+    ax.plot(x, centre, color=color, label=label)
+    ax.fill_between(np.asarray(x), centre - half, centre + half, color=color, alpha=0.25, lw=0)
+
+
+def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
+    """Label an axis, logarithmic or not, at the given values only, as plain numbers.
+
+    Parameters
+    ----------
+    axis : Axis
+        ``ax.xaxis`` or ``ax.yaxis``.
+    values : sequence of float
+    """
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def spectral_density(ax: Axes, eigenvalues: ArrayLike, *, bins: int = 60, label: str) -> None:
+    """Draw a histogram of eigenvalues, as a density, with a tick per eigenvalue on the axis.
+
+    Parameters
+    ----------
+    ax : Axes
+    eigenvalues : array_like, shape (n,)
+    bins : int
+    label : str
+    """
+    values = np.asarray(eigenvalues)
+    ax.hist(values, bins=bins, density=True, color=PALETTE[4], alpha=0.7, label=label)
+    ax.plot(values, np.zeros_like(values), "|", color=PALETTE[0], markersize=9, clip_on=False)
+
+
+def show(
+    *panels: Panel, label: str, alt: str, size: tuple[float, float] = (4.8, 3.6), dpi: int = 150
+) -> None:
+    """Draw the panels of a figure in both themes and display them.
+
+    Parameters
+    ----------
+    *panels : callable
+        Each draws on the ``Axes`` it is given. Called once per theme.
+    label : str
+        Name of the figure; the ledger and the page of figures find it by this.
+    alt : str
+        What the figure shows, for those who cannot see it.
+    size : tuple of float
+        Width and height of a panel, in inches.
+    dpi : int
+        Pixels per inch.
+
+    Raises
+    ------
+    ValueError
+        If there is no panel, or if `label` or `alt` is empty.
+    """
+    if not panels:
+        raise ValueError("panels must not be empty: a figure needs at least one panel")
+    for name, value in (("label", label), ("alt", alt)):
+        if not value.strip():
+            raise ValueError(f"{name} must not be empty, got {value!r}")
+    pictures = {
+        theme.name: [_picture(panel, theme, size, dpi) for panel in panels]
+        for theme in (LIGHT, DARK)
+    }
+    # IPython is there whenever a notebook runs; scripts need not have it to import this room
+    from IPython.display import publish_display_data
+
+    publish_display_data(
+        {
+            "text/html": _markup(pictures, alt, size),
+            "image/png": base64.b64encode(pictures["light"][0]).decode(),
+            "text/plain": f"Figure {label}: {alt}",
+        },
+        metadata={"traindyn": {"figure": label, "alt": alt}},
+    )
+
+
+def _picture(panel: Panel, theme: Theme, size: tuple[float, float], dpi: int) -> bytes:
+    buffer = io.BytesIO()
+    with style(theme):
+        figure = Figure(figsize=size, dpi=dpi)
+        panel(figure.add_subplot())
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _markup(
+    pictures: Mapping[Literal["light", "dark"], Sequence[bytes]],
+    alt: str,
+    size: tuple[float, float],
+) -> str:
+    panels = []
+    for number, (light, dark) in enumerate(zip(pictures["light"], pictures["dark"], strict=True)):
+        part = f" (panel {number + 1})" if len(pictures["light"]) > 1 else ""
+        text = html.escape(alt + part, quote=True)
+        # the dark picture is hidden unless the page says it is dark (book/_static/traindyn.css)
+        panels.append(
+            f'<span class="traindyn-panel" style="flex:1 1 {size[0] * 70:.0f}px;'
+            f'max-width:{size[0] * 130:.0f}px">'
+            f'<img class="only-light" alt="{text}" style="width:100%" '
+            f'src="data:image/png;base64,{base64.b64encode(light).decode()}">'
+            f'<img class="only-dark" alt="{text}" style="width:100%;display:none" '
+            f'src="data:image/png;base64,{base64.b64encode(dark).decode()}"></span>'
+        )
+    return (
+        '<div class="traindyn-figure" style="display:flex;flex-wrap:wrap;gap:.5rem;'
+        f'justify-content:center">{"".join(panels)}</div>'
+    )

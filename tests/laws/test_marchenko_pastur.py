@@ -1,0 +1,97 @@
+"""The closed forms against numerical integration and against the general law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from traindyn.laws import MarchenkoPastur, WeightedMarchenkoPastur
+
+RATIOS = (0.1, 0.25, 1.0, 3.0)
+
+
+def integral(law: MarchenkoPastur, function: object, upper: float | None = None) -> complex:
+    """Integrate against the continuous part, with x = middle - half cos(t) taming the edges."""
+    low, high = law.edges
+    middle, half = (low + high) / 2, (high - low) / 2
+    stop = np.pi if upper is None else np.arccos((middle - upper) / half)
+
+    def integrand(t: float, part: str) -> float:
+        x = middle - half * np.cos(t)
+        value = function(x) * law.density(x) * half * np.sin(t)  # type: ignore[operator]
+        return float(getattr(np.complex128(value), part))
+
+    real = quad(integrand, 0, stop, args=("real",), epsabs=1e-11, limit=200)[0]
+    imag = quad(integrand, 0, stop, args=("imag",), epsabs=1e-11, limit=200)[0]
+    return complex(real, imag)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_density_cdf_and_stieltjes_agree(ratio: float) -> None:
+    """Wrong branch, atom or normalisation would break one of mass, cdf, transform."""
+    law = MarchenkoPastur(ratio, variance=0.7)
+    low, high = law.edges
+    assert integral(law, lambda x: 1.0).real == pytest.approx(1 - law.atom, abs=1e-9)
+    assert integral(law, lambda x: x).real == pytest.approx(0.7, abs=1e-9)
+    for share in (0.05, 0.5, 0.9):
+        x = low + share * (high - low)
+        expected = law.atom + integral(law, lambda x: 1.0, upper=x).real
+        assert law.cdf(x) == pytest.approx(expected, abs=1e-9)
+    assert law.cdf(high + 1) == pytest.approx(1, abs=1e-14)
+    assert law.cdf(-1.0) == 0
+    for z in (0.5 + 0.4j, -1.0 + 0j, 2 * high + 0j, 0.3 - 0.2j):
+        expected_s = integral(law, lambda x, z=z: 1 / (x - z)) - law.atom / z
+        assert law.stieltjes(z) == pytest.approx(expected_s, abs=1e-8)
+    # Wrong variant: c inverted.
+    wrong = MarchenkoPastur(1 / (ratio + 0.1), variance=0.7)
+    assert abs(integral(law, lambda x: x**2).real - 0.49 * (1 + ratio)) < 1e-8
+    assert abs(integral(law, lambda x: x**2).real - 0.49 * (1 + wrong.ratio)) > 1e-3
+
+
+def test_density_outside_is_zero_and_singular_at_a_hard_edge() -> None:
+    """c = 1 puts an inverse square root at zero; elsewhere the density ends at zero."""
+    law = MarchenkoPastur(0.5)
+    low, high = law.edges
+    np.testing.assert_array_equal(law.density([low - 1e-3, high + 1e-3, 0.0, -1.0]), 0.0)
+    assert MarchenkoPastur(1.0).density(0.0) == np.inf
+    assert MarchenkoPastur(1.0).density(1e-6) == pytest.approx(1e3 / np.pi, rel=1e-3)
+
+
+@pytest.mark.parametrize(("ratio", "spike"), [(0.1, 1.0), (0.5, 0.8), (2.0, 3.0), (0.25, -0.8)])
+def test_spikes_match_the_general_law(ratio: float, spike: float) -> None:
+    """The textbook formulas must come out of the determinant equation, below the bulk too."""
+    law = MarchenkoPastur(ratio, variance=1.3)
+    general = WeightedMarchenkoPastur([1.0], ratio, 1.3)
+    found = general.outliers([[np.sqrt(1.3 * (1 + spike))]])
+    assert law.is_supercritical(spike)
+    np.testing.assert_allclose(found.values, [law.outlier(spike)], rtol=1e-12)
+    np.testing.assert_allclose(found.overlaps, [law.overlap(spike)], rtol=1e-10)
+    assert found.sides[0] == np.sign(spike)
+    # Wrong variant: overlap without the second factor.
+    assert abs((1 - ratio / spike**2) - found.overlaps[0]) > 1e-2
+
+
+@pytest.mark.parametrize("spike", [0.0, 0.4, -0.4])
+def test_subcritical_spikes_stick_to_the_edge(spike: float) -> None:
+    """|spike| below sqrt(c) leaves no outlier and no overlap."""
+    law = MarchenkoPastur(0.25)
+    assert not law.is_supercritical(spike)
+    assert law.outlier(spike) in law.edges
+    assert law.overlap(spike) == 0
+    general = WeightedMarchenkoPastur([1.0], 0.25)
+    assert general.outliers([[np.sqrt(1 + spike)]]).values.size == 0
+
+
+def test_bad_input_is_named() -> None:
+    """Every refusal names the argument."""
+    with pytest.raises(ValueError, match="ratio must be positive, got 0"):
+        MarchenkoPastur(0.0)
+    with pytest.raises(ValueError, match="variance must be positive"):
+        MarchenkoPastur(1.0, -1.0)
+    with pytest.raises(ValueError, match="spike must be at least -1"):
+        MarchenkoPastur(1.0).outlier(-2.0)
+    with pytest.raises(ValueError, match="z must be complex or outside the support"):
+        MarchenkoPastur(0.5).stieltjes(1.0)
+    with pytest.raises(ValueError, match="x must be finite"):
+        MarchenkoPastur(0.5).density(np.nan)

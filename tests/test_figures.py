@@ -1,0 +1,91 @@
+"""Figures: both themes, alternative text, colours that can be told apart."""
+
+import base64
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from traindyn import figures
+
+
+@pytest.fixture
+def published(monkeypatch):
+    """Collect what :func:`figures.show` displays."""
+    seen = []
+    monkeypatch.setattr(
+        "IPython.display.publish_display_data",
+        lambda data, metadata: seen.append((data, metadata)),
+    )
+    return seen
+
+
+def line(ax):
+    """Draw a line and a theory with a hole."""
+    ax.plot([0, 1], [0, 1])
+    figures.theory(ax, [0, 1], np.array([[1, 2], [0, np.nan]]), label="theory")
+
+
+def test_every_panel_is_shown_in_both_themes_with_its_description(published):
+    """Two panels make four images; the ledger finds the figure by its label."""
+    figures.show(line, line, label="two", alt='rises from 0 to "1" & falls', size=(2, 1.5), dpi=40)
+    ((data, metadata),) = published
+    images = re.findall(
+        r'<img class="only-(light|dark)" alt="([^"]+)"[^>]*base64,([^"]+)"', data["text/html"]
+    )
+    assert [theme for theme, *_ in images] == ["light", "dark"] * 2
+    assert images[0][1] == "rises from 0 to &quot;1&quot; &amp; falls (panel 1)"
+    pictures = [base64.b64decode(code) for *_, code in images]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+    assert pictures[0] != pictures[1]
+    assert data["image/png"] == images[0][2]
+    assert metadata == {"traindyn": {"figure": "two", "alt": 'rises from 0 to "1" & falls'}}
+
+
+@pytest.mark.parametrize(
+    "options, name",
+    [(dict(label=" ", alt="x"), "label"), (dict(label="x", alt=""), "alt")],
+)
+def test_a_figure_needs_a_label_and_a_description(published, options, name):
+    """Nothing is shown without them."""
+    with pytest.raises(ValueError, match=f"{name} must not be empty"):
+        figures.show(line, **options)
+    with pytest.raises(ValueError, match="panels must not be empty"):
+        figures.show(label="x", alt="x")
+    assert not published
+
+
+def test_drawing_leaves_no_trace_in_the_settings(published):
+    """A notebook's own matplotlib settings survive."""
+    before = dict(mpl.rcParams)
+    figures.show(line, label="one", alt="a line", size=(2, 1.5), dpi=40)
+    assert dict(mpl.rcParams) == before
+
+
+def luminance(colour):
+    """Relative luminance (WCAG)."""
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+def test_text_and_lines_stand_out(theme):
+    """Contrast: text at least 7, every line colour at least 2 against the page."""
+
+    def contrast(colour):
+        low, high = sorted((luminance(colour), luminance(theme.background)))
+        return (high + 0.05) / (low + 0.05)
+
+    assert contrast(theme.foreground) > 7
+    assert min(contrast(colour) for colour in figures.PALETTE) > 2
+
+
+def test_ticks_are_plain_numbers():
+    """A logarithmic axis shows the given values and nothing else."""
+    ax = mpl.figure.Figure().add_subplot()
+    ax.set(xscale="log", xlim=(0.1, 20))
+    figures.plain_ticks(ax.xaxis, (0.5, 10))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.5", "10"]
+    assert not any(label.get_text() for label in ax.get_xticklabels(minor=True))
