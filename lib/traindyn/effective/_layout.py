@@ -1,0 +1,92 @@
+"""Summary statistics as vectors, for solvers that know nothing of their shapes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traindyn import _validate, gaussian
+from traindyn.gaussian import Rule
+from traindyn.problems.base import Array
+
+
+class _Field(NamedTuple):
+    """One array of the statistics and where its entries stand in the vector."""
+
+    name: str
+    gram: bool
+    kept: NDArray[np.int64]  # flat indices of the entries kept
+    position: NDArray[np.int64]  # place in the vector of every entry, shape of the array
+
+
+class Layout:
+    """Pack a NamedTuple of arrays into a vector and back.
+
+    Fields whose name starts with ``R`` are Gram matrices by the convention of the
+    problems: only their upper triangle is kept, so a vector always unpacks to exactly
+    symmetric matrices and a Jacobian has no directions that leave them.
+
+    Parameters
+    ----------
+    statistics : NamedTuple of arrays
+        Fixes names and shapes.
+
+    Attributes
+    ----------
+    size : int
+        Length of a vector.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite or a Gram matrix is not symmetric.
+    """
+
+    def __init__(self, statistics: Any) -> None:
+        self._kind: Any = type(statistics)
+        fields = []
+        self.size = 0
+        for name, value in zip(self._kind._fields, statistics, strict=True):
+            array = _validate.finite(f"statistics.{name}", value)
+            indices = np.arange(array.size).reshape(array.shape)
+            gram = name.startswith("R") and array.ndim == 2
+            if gram:
+                _validate.symmetric(f"statistics.{name}", array)
+                indices = np.minimum(indices, indices.T)
+            kept, position = np.unique(indices, return_inverse=True)
+            position = self.size + position.reshape(array.shape)
+            fields.append(_Field(name, gram, kept, position))
+            self.size += kept.size
+        self._fields = tuple(fields)
+
+    @property
+    def gram_size(self) -> int:
+        """Number of parameter vectors: rows of the first Gram matrix."""
+        for field in self._fields:
+            if field.gram:
+                return int(field.position.shape[0])
+        raise ValueError("rule must be given for statistics without a Gram matrix, got None")
+
+    def pack(self, statistics: Any) -> Array:
+        """Return the vector of a NamedTuple of arrays, shape (size,)."""
+        parts = []
+        for field, value in zip(self._fields, statistics, strict=True):
+            array = np.asarray(value, dtype=np.float64)
+            if array.shape != field.position.shape:
+                raise ValueError(
+                    f"statistics.{field.name} must have shape {field.position.shape}, "
+                    f"got {array.shape}"
+                )
+            parts.append(array.ravel()[field.kept])
+        return np.concatenate(parts)
+
+    def unpack(self, vector: Array) -> Any:
+        """Return the statistics of vectors, shape (..., size), with the same leading axes."""
+        return self._kind(*(vector[..., field.position] for field in self._fields))
+
+
+def default_rule(statistics: Any, rule: Rule | None) -> Rule:
+    """Return `rule`, or a rule over one Gaussian projection for each parameter vector."""
+    return gaussian.rule(Layout(statistics).gram_size) if rule is None else rule

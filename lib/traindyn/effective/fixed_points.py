@@ -1,0 +1,214 @@
+"""Fixed points of the effective dynamics, their Jacobian and their stability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traindyn import _validate
+from traindyn.effective import ode
+from traindyn.effective._layout import Layout, default_rule
+from traindyn.gaussian import Rule
+from traindyn.problems.base import Array, Problem
+
+__all__ = ["FixedPoint", "find"]
+
+# Near the cube root of the rounding unit, where truncation and rounding of a central
+# difference balance; small enough for `gaussian.symmetric_sqrt` at a singular Gram matrix.
+_STEP = 2.0**-20
+_MOST_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A zero of the drift.
+
+    Attributes
+    ----------
+    statistics : NamedTuple of arrays
+    residual : float
+        Largest absolute entry of the drift.
+    jacobian : ndarray, shape (n, n)
+        Derivative of the drift in the packed coordinates: the entries of the statistics
+        in order, of Gram matrices (fields whose name starts with R) the upper triangle.
+    jacobian_error : float
+        Largest entry of the difference between the central differences of step h and 2h;
+        about three times the truncation error, rounding included.
+    eigenvalues : ndarray of complex, shape (n,)
+        Of `jacobian`, decreasing real part. Their accuracy is that of `jacobian` times the
+        condition number of the eigenvectors.
+    stable : bool
+        Whether every real part lies below ``-n * jacobian_error``.
+    iterations : int
+        Newton steps taken.
+    """
+
+    statistics: Any
+    residual: float
+    jacobian: Array
+    jacobian_error: float
+    eigenvalues: NDArray[np.complex128]
+    stable: bool
+    iterations: int
+
+
+def find(
+    problem: Problem,
+    start: Any = None,
+    *,
+    c_delta: float = 0.0,
+    rule: Rule | None = None,
+    limit: bool = False,
+    tolerance: float = 1e-10,
+    max_iterations: int = 50,
+) -> FixedPoint:
+    """Find a fixed point of the effective dynamics by Newton's method.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : NamedTuple of arrays, optional
+        Where the iteration begins. By default the end of an integration from
+        ``problem.initial_statistics()`` over ten relaxation times of the ridge.
+    c_delta : float, default 0
+        Step size times dimension; not used in the limit.
+    rule : Rule, optional
+        Gaussian rule, as for :func:`traindyn.effective.ode.solve`. The fixed point found
+        is that of the dynamics discretised by this rule.
+    limit : bool, default False
+        Infinite precision (``problem.limit_drift``) instead of finite.
+    tolerance : float, default 1e-10
+        Largest residual accepted.
+    max_iterations : int, default 50
+        Newton steps before giving up. A step that does not decrease the residual, or
+        leaves the domain of the drift, is halved.
+
+    Returns
+    -------
+    FixedPoint
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    FloatingPointError
+        If the iteration does not reach `tolerance`; the message gives the residual.
+
+    Notes
+    -----
+    The Jacobian is a central difference with step ``2**-20 * max(1, |u_i|)``, accurate to
+    about 1e-10 for a drift of order one; `jacobian_error` measures it.
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    tolerance = _validate.positive("tolerance", tolerance)
+    max_iterations = _validate.integer("max_iterations", max_iterations, least=1)
+    chosen = default_rule(problem.initial_statistics() if start is None else start, rule)
+
+    def drift(statistics: Any) -> Any:
+        if limit:
+            return problem.limit_drift(statistics)
+        return problem.drift(statistics, rule=chosen, c_delta=c_delta)
+
+    if start is None:
+        start = _relaxed(problem, c_delta=c_delta, rule=chosen, limit=limit)
+    layout = Layout(start)
+
+    def field(vector: Array) -> Array:
+        return layout.pack(drift(layout.unpack(vector)))
+
+    vector, residual, iterations = _newton(
+        field, layout.pack(start), tolerance=tolerance, max_iterations=max_iterations
+    )
+    jacobian = _jacobian(field, vector, _STEP)
+    jacobian_error = float(np.abs(jacobian - _jacobian(field, vector, 2 * _STEP)).max())
+    eigenvalues = np.linalg.eigvals(jacobian).astype(np.complex128)
+    eigenvalues = eigenvalues[np.argsort(-eigenvalues.real, kind="stable")]
+    return FixedPoint(
+        statistics=layout.unpack(vector),
+        residual=residual,
+        jacobian=jacobian,
+        jacobian_error=jacobian_error,
+        eigenvalues=eigenvalues,
+        stable=bool(eigenvalues[0].real < -layout.size * jacobian_error),
+        iterations=iterations,
+    )
+
+
+def _relaxed(problem: Problem, *, c_delta: float, rule: Rule, limit: bool) -> Any:
+    """Return the statistics after ten relaxation times of the ridge."""
+    ridge = _validate.positive("problem.ridge (start not given)", problem.ridge)
+    times = [10 / ridge]
+    begin = problem.initial_statistics()
+    if limit:
+        end = ode.solve_limit(problem, begin, times, rtol=1e-6, atol=1e-8)
+    else:
+        end = ode.solve(problem, begin, times, c_delta=c_delta, rule=rule, rtol=1e-6, atol=1e-8)
+    kind: Any = type(end.statistics)
+    return kind(*(array[-1] for array in end.statistics))
+
+
+def _newton(
+    field: Callable[[Array], Array], start: Array, *, tolerance: float, max_iterations: int
+) -> tuple[Array, float, int]:
+    """Damped Newton iteration: the point, its residual and the number of steps.
+
+    The Jacobian is kept as long as a step with it divides the residual by ten.
+    """
+    point, value = start, field(start)
+    residual = float(np.abs(value).max())
+    jacobian, fresh = _jacobian(field, point, _STEP), True
+    for iteration in range(max_iterations):
+        # One step past the tolerance: nearly free accuracy.
+        converged = residual <= tolerance
+        step = np.asarray(np.linalg.lstsq(jacobian, -value, rcond=None)[0])
+        trial = _shortened(field, point, step, residual)
+        if converged and trial is None:
+            return point, residual, iteration
+        if trial is None and fresh:
+            break
+        before = residual
+        if trial is not None:
+            point, value = trial
+            residual = float(np.abs(value).max())
+        if converged:
+            return point, residual, iteration + 1
+        fresh = residual > 0.1 * before
+        if fresh:
+            jacobian = _jacobian(field, point, _STEP)
+    if residual <= tolerance:
+        return point, residual, max_iterations
+    raise FloatingPointError(
+        f"Newton iteration must reach a residual of {tolerance:g} from the given start, got "
+        f"residual {residual:.3g} within {max_iterations} steps"
+    )
+
+
+def _shortened(
+    field: Callable[[Array], Array], point: Array, step: Array, residual: float
+) -> tuple[Array, Array] | None:
+    """First of ``point + step / 2**j`` with a smaller residual, and its drift."""
+    for halvings in range(_MOST_HALVINGS):
+        candidate = point + step / 2**halvings
+        try:
+            value = field(candidate)
+        except (ValueError, FloatingPointError):
+            # Outside the domain, for example a Gram matrix that is not positive.
+            continue
+        if np.all(np.isfinite(value)) and np.abs(value).max() < residual:
+            return candidate, value
+    return None
+
+
+def _jacobian(field: Callable[[Array], Array], point: Array, step: float) -> Array:
+    """Central differences of `field`, shape (n, n), error of order ``step**2``."""
+    columns = []
+    for index in range(point.size):
+        width = step * max(1.0, abs(point[index]))
+        shift = np.zeros_like(point)
+        shift[index] = width
+        columns.append((field(point + shift) - field(point - shift)) / (2 * width))
+    return np.stack(columns, axis=1)

@@ -1,0 +1,208 @@
+"""Effective dynamics: the ordinary differential equation of the summary statistics.
+
+As the dimension grows with step size ``c_delta / d``, the summary statistics of one-pass
+SGD follow ``du/dt = drift(u)`` (BGHJ Theorem 5.5, applied in Theorem 5.7). The drift
+holds Gaussian expectations; they are evaluated with one quadrature rule for the whole
+run, which makes the right-hand side smooth and an adaptive high-order solver efficient.
+What that rule leaves out is measured by :func:`solve_with_error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+
+from traindyn import _validate, gaussian
+from traindyn.effective._layout import Layout, default_rule
+from traindyn.gaussian import RNG, Rule
+from traindyn.problems.base import Array, Problem
+from traindyn.trajectory import Trajectory
+
+__all__ = ["solve", "solve_limit", "solve_with_error"]
+
+
+def solve(
+    problem: Problem,
+    statistics0: Any,
+    times: ArrayLike,
+    *,
+    c_delta: float = 0.0,
+    rule: Rule | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+) -> Trajectory[Any]:
+    """Integrate the effective dynamics at finite precision.
+
+    Parameters
+    ----------
+    problem : Problem
+    statistics0 : NamedTuple of arrays
+        Statistics at time 0.
+    times : array_like, shape (T,)
+        Increasing, non-negative; ``steps * step_size`` of the simulation.
+    c_delta : float, default 0
+        Step size times dimension; 0 is a step size of smaller order than ``1/d``.
+    rule : Rule, optional
+        Gaussian rule of the dimension the drift integrates over. By default
+        :func:`traindyn.gaussian.rule` with one dimension for each parameter vector, that
+        is, each row of the Gram matrix among the statistics.
+    rtol, atol : float
+        Tolerances of the solver (Dormand-Prince of order 8).
+
+    Returns
+    -------
+    Trajectory
+        On the requested times, ``step_size`` None.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    FloatingPointError
+        If the solution leaves every bounded set before the last time.
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    chosen = default_rule(statistics0, rule)
+    return _integrate(
+        lambda statistics: problem.drift(statistics, rule=chosen, c_delta=c_delta),
+        statistics0,
+        times,
+        rtol=rtol,
+        atol=atol,
+    )
+
+
+def solve_limit(
+    problem: Problem,
+    statistics0: Any,
+    times: ArrayLike,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+) -> Trajectory[Any]:
+    """Integrate the effective dynamics in the limit of infinite precision.
+
+    Parameters
+    ----------
+    problem, statistics0, times, rtol, atol
+        As for :func:`solve`; the drift is ``problem.limit_drift`` (BGHJ Proposition 5.10).
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    ValueError, FloatingPointError
+        As :func:`solve`.
+    """
+    return _integrate(problem.limit_drift, statistics0, times, rtol=rtol, atol=atol)
+
+
+def solve_with_error(
+    problem: Problem,
+    statistics0: Any,
+    times: ArrayLike,
+    *,
+    c_delta: float = 0.0,
+    dim: int | None = None,
+    size: int = 2**12,
+    replicates: int = 4,
+    rng: RNG,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+) -> Trajectory[Any]:
+    """Integrate over independent Sobol scramblings and report the error of the quadrature.
+
+    Parameters
+    ----------
+    problem, statistics0, times, c_delta, rtol, atol
+        As for :func:`solve`.
+    dim : int, optional
+        Dimension of the rules; by default one for each parameter vector.
+    size : int, default 4096
+        Nodes of each rule, a power of two.
+    replicates : int, default 4
+        Independent rules, at least 2; the cost is that many runs of :func:`solve`.
+    rng : int, SeedSequence or Generator
+        Source of the scramblings.
+
+    Returns
+    -------
+    Trajectory
+        Mean over the rules; ``errors`` is its standard error (their standard deviation
+        over the square root of `replicates`).
+
+    Raises
+    ------
+    ValueError, FloatingPointError
+        As :func:`solve`.
+    """
+    dim = Layout(statistics0).gram_size if dim is None else dim
+    rules = gaussian.scramblings(dim, size, replicates=replicates, rng=rng)
+    runs = [
+        solve(problem, statistics0, times, c_delta=c_delta, rule=rule, rtol=rtol, atol=atol)
+        for rule in rules
+    ]
+    kind: Any = type(statistics0)
+    stacks = [np.stack(arrays) for arrays in zip(*(run.statistics for run in runs), strict=True)]
+    return Trajectory(
+        times=runs[0].times,
+        statistics=kind(*(stack.mean(axis=0) for stack in stacks)),
+        step_size=None,
+        errors=kind(*(stack.std(axis=0, ddof=1) / np.sqrt(replicates) for stack in stacks)),
+    )
+
+
+def _integrate(
+    drift: Callable[[Any], Any],
+    statistics0: Any,
+    times: ArrayLike,
+    *,
+    rtol: float,
+    atol: float,
+) -> Trajectory[Any]:
+    """Solve ``du/dt = drift(u)`` from time 0 and return it on `times`."""
+    grid = _validate.increasing("times", times)
+    rtol = _validate.positive("rtol", rtol)
+    atol = _validate.positive("atol", atol)
+    layout = Layout(statistics0)
+    start = layout.pack(statistics0)
+    if grid[-1] == 0:
+        path = start[None]
+    else:
+        path = _solve_ivp(
+            lambda _, vector: layout.pack(drift(layout.unpack(vector))), start, grid, rtol, atol
+        )
+    return Trajectory(times=grid, statistics=layout.unpack(path), step_size=None)
+
+
+def _solve_ivp(
+    field: Callable[[float, Array], Array], start: Array, grid: Array, rtol: float, atol: float
+) -> Array:
+    """Solve an initial value problem from time 0, shape (T, n), or raise where it stops."""
+    reached = 0.0
+
+    def watched(t: float, vector: Array) -> Array:
+        nonlocal reached
+        reached = t
+        return field(t, vector)
+
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            solution = solve_ivp(
+                watched, (0.0, grid[-1]), start, method="DOP853", t_eval=grid, rtol=rtol, atol=atol
+            )
+        reason = "" if solution.success else solution.message
+    except FloatingPointError as error:
+        reason = str(error)
+    if reason:
+        raise FloatingPointError(
+            f"effective dynamics must stay finite until time {grid[-1]:g}, "
+            f"the solver stopped near {reached:g}: {reason}"
+        )
+    return np.ascontiguousarray(solution.y.T)

@@ -1,0 +1,158 @@
+"""What a problem is: data law + network + loss, in one file.
+
+A problem describes how training data are drawn, how the loss depends on them, and
+which finitely many *summary statistics* of the parameters its training dynamics
+close on. Everything else (SGD in full dimension, SGD on the statistics alone,
+effective dynamics, Hessian and G blocks, their predicted spectra) is written once,
+in the rooms above, against the protocol below.
+
+The rooms above rely on one structural fact shared by every problem here: inputs are
+isotropic Gaussian outside the span of finitely many *directions* (means, teacher
+directions) and the loss sees an input only through its projections on the directions
+and on the parameters. Hence
+
+* each block of the Hessian and of the G-matrix is a weighted Gram matrix of the
+  inputs (:class:`Factors`);
+* the pair (problem, point) can be *embedded* in a few dimensions with the same
+  summary statistics, so population quantities and predicted spectra need only
+  low-dimensional Gaussian integrals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traindyn.gaussian import Rule
+
+Array: TypeAlias = NDArray[np.float64]
+Matrix = Literal["hessian", "g_matrix"]
+Block: TypeAlias = tuple[int, int]
+RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
+
+MATRICES: tuple[Matrix, Matrix] = ("hessian", "g_matrix")
+
+
+class Sample(NamedTuple):
+    """Independent draws from the data law.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (n, d)
+    labels : ndarray of int, shape (n,)
+        The mixture component (or class) of each draw.
+    """
+
+    inputs: Array
+    labels: NDArray[np.int64]
+
+
+class Factors(NamedTuple):
+    """One block of an empirical matrix, ``(1/n) sum_i weights_i left_i right_i^T``.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n,)
+        May be negative (off-diagonal blocks).
+    left : ndarray, shape (n, p)
+    right : ndarray, shape (n, q)
+        The same object as `left` for a symmetric block.
+    """
+
+    weights: Array
+    left: Array
+    right: Array
+
+
+class Kernel(NamedTuple):
+    """A jitted one-step map and what it needs.
+
+    Attributes
+    ----------
+    step : callable
+        numba function ``step(state, constants, rng, step_size)`` that draws one fresh
+        sample from `rng` and updates the arrays of `state` in place.
+    constants : tuple
+        Passed through unchanged.
+    """
+
+    step: Callable[..., None]
+    constants: tuple[Any, ...]
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A data law, a network and a loss, with their summary statistics."""
+
+    @property
+    def dimension(self) -> int:
+        """Dimension d of one input."""
+
+    @property
+    def precision(self) -> float:
+        """Inverse noise variance per coordinate (lambda)."""
+
+    @property
+    def ridge(self) -> float:
+        """Ridge coefficient (beta) of the loss that SGD descends."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Diagonal blocks of the Hessian and the G-matrix."""
+
+    def sample(self, n: int, *, rng: RNG) -> Sample:
+        """Draw `n` independent (input, label) pairs."""
+
+    def stream(self, n: int, *, rng: RNG) -> Sample:
+        """Return the first `n` draws that SGD in full dimension makes from the same `rng`."""
+
+    def initial(self, *, rng: RNG) -> Any:
+        """Draw an uninformative starting point."""
+
+    def draw_initial_statistics(self, *, rng: RNG) -> Any:
+        """Draw from the law of the statistics of :meth:`initial`, at a cost free of d."""
+
+    def loss(self, point: Any, sample: Sample) -> Array:
+        """Loss of each draw, without the ridge, shape (n,)."""
+
+    def gradient(self, point: Any, sample: Sample) -> Any:
+        """Gradient of the mean loss, without the ridge, shaped like `point`."""
+
+    def factors(self, matrix: Matrix, block: Block, point: Any, sample: Sample) -> Factors:
+        """Weights and features of one block of the Hessian or the G-matrix."""
+
+    def parameter(self, block: Block, point: Any) -> Array:
+        """Return the parameter vector a diagonal block belongs to."""
+
+    def outlier_count(self, block: Block) -> int:
+        """Dimension of the top eigenspace the source aligns the block's parameter with."""
+
+    def statistics(self, point: Any) -> Any:
+        """Summary statistics of a point."""
+
+    def initial_statistics(self) -> Any:
+        """Large-dimension limit of the statistics of :meth:`initial`."""
+
+    def embed(self, statistics: Any) -> tuple[Problem, Any]:
+        """Return a problem in the fewest dimensions and a point of it with these statistics."""
+
+    def drift(self, statistics: Any, *, rule: Rule, c_delta: float) -> Any:
+        """Drift of the effective dynamics, corrector included."""
+
+    def limit_drift(self, statistics: Any) -> Any:
+        """Drift in the limit of infinite precision."""
+
+    def direct_kernel(self) -> Kernel:
+        """One SGD step in full dimension; the state is a point."""
+
+    def reduced_kernel(self) -> Kernel:
+        """One SGD step on the statistics; the state is :meth:`reduced_state`."""
+
+    def reduced_state(self, statistics: Any) -> tuple[Array, ...]:
+        """Arrays the reduced kernel updates, with the law of `statistics`."""
+
+    def reduced_statistics(self, state: tuple[Array, ...]) -> Any:
+        """Statistics of a reduced state (leading axes allowed)."""

@@ -1,0 +1,18 @@
+"""k-Gaussian mixture with softmax regression: the problem, and what is known of it in closed form.
+
+The problem itself is :class:`KGaussianMixture` in :mod:`~traindyn.problems.k_gmm.mixture`;
+it alone is what the simulators and the spectra need. The other files hold results about it:
+
+==============  ==================================================================
+`population`    Hessian and G blocks at every precision (BGHJ Section 3, 7.1-7.8)
+`dynamics`      drift, noise and bounds of the effective dynamics (BGHJ Section 5)
+`limit`         infinite precision: scalar reduction, fixed point, energy
+`spectra`       infinite precision: eigenvalues of blocks and full matrices
+`initial`       spectra and thresholds at the origin
+`printed`       formulas as the source prints them, to be rejected
+==============  ==================================================================
+"""
+
+from traindyn.problems.k_gmm.mixture import KGaussianMixture, Moments, Point, Statistics
+
+__all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]

@@ -1,0 +1,140 @@
+"""Films against LAPACK on matrices formed one by one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindyn import linalg
+from traindyn.problems import KGaussianMixture, Point
+from traindyn.problems.base import Sample
+from traindyn.spectra import blocks, film
+from traindyn.trajectory import Trajectory
+
+
+@cache
+def run() -> tuple[KGaussianMixture, Trajectory[Any], Sample]:
+    """A mixture, a smooth path from a random point to the means, and test data."""
+    problem = KGaussianMixture.orthonormal(3, 120, precision=5.0, ridge=0.05)
+    start = problem.initial(rng=1).x
+    shares = np.linspace(0, 1, 5)
+    snapshots = Point(np.array([(1 - s) * start + 2 * s * problem.means for s in shares]))
+    records = [problem.statistics(Point(x)) for x in snapshots.x]
+    statistics = type(records[0])(*(np.array(field) for field in zip(*records)))
+    path = Trajectory(shares, statistics, snapshots=snapshots)
+    return problem, path, problem.sample(600, rng=2)
+
+
+@pytest.mark.parametrize("dense_size", [2000, 0])
+def test_film_matches_lapack(dense_size: int) -> None:
+    """Every block at every time, formed or only multiplied: values, residuals, alignment."""
+    problem, path, sample = run()
+    seen = film.film(
+        problem, path, sample, r=5, dense_size=dense_size, keep=[0, -1], directions=problem.means
+    )
+    assert seen.matrices == ("hessian", "g_matrix")
+    assert seen.eigenvalues["hessian"].shape == (5, 3, 5)
+    assert seen.overlaps["g_matrix"].shape == (5, 3, 5, 3)
+    np.testing.assert_array_equal(seen.kept_times, [0, 1])
+    for matrix in seen.matrices:
+        assert seen.converged[matrix].all()
+        assert seen.residuals[matrix].max() <= 1e-8
+        for n in range(5):
+            point = Point(path.snapshots.x[n])
+            for j, block in enumerate(problem.blocks):
+                gram = blocks.operator(problem, matrix, block, point, sample)
+                values, vectors = np.linalg.eigh(gram.dense())
+                values, vectors = values[::-1], vectors[:, ::-1]
+                np.testing.assert_allclose(seen.eigenvalues[matrix][n, j], values[:5], rtol=1e-10)
+                expected = linalg.alignment(point.x[j], vectors[:, :3])
+                assert seen.alignment[matrix][n, j] == pytest.approx(float(expected), abs=1e-6)
+                np.testing.assert_allclose(
+                    seen.overlaps[matrix][n, j],
+                    (vectors[:, :5].T @ problem.means.T) ** 2,
+                    atol=1e-5,
+                )
+                if n == 4:
+                    kept = seen.eigenvectors[matrix][j][1]
+                    angles = linalg.principal_angles(kept, vectors[:, :5])
+                    assert angles.max() < 1e-5
+
+
+def test_alignment_uses_the_outlier_count_only() -> None:
+    """More eigenpairs than the source's k must not raise the alignment with E_k."""
+    problem, path, sample = run()
+    narrow = film.film(problem, path, sample, r=3, matrices=("g_matrix",))
+    wide = film.film(problem, path, sample, r=9, matrices=("g_matrix",), keep=range(5))
+    np.testing.assert_allclose(narrow.alignment["g_matrix"], wide.alignment["g_matrix"], atol=1e-6)
+    # Wrong variant: alignment with all nine kept eigenvectors.
+    vectors = wide.eigenvectors["g_matrix"][0]
+    wrong = [linalg.alignment(path.snapshots.x[n, 0], vectors[n]) for n in range(5)]
+    assert np.max(np.abs(wrong - wide.alignment["g_matrix"][:, 0])) > 0.01
+
+
+def test_workers_and_progress_change_nothing() -> None:
+    """Same numbers, bit for bit, whatever the number of threads."""
+    problem, path, sample = run()
+    seen: list[tuple[int, int]] = []
+    one = film.film(problem, path, sample, r=3, workers=1)
+    two = film.film(
+        problem,
+        path,
+        sample,
+        r=3,
+        workers=2,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    for matrix in one.matrices:
+        np.testing.assert_array_equal(one.eigenvalues[matrix], two.eigenvalues[matrix])
+        np.testing.assert_array_equal(one.alignment[matrix], two.alignment[matrix])
+    assert seen[-1] == (6, 6)
+
+
+def test_some_blocks_only() -> None:
+    """A choice of blocks keeps its order; nothing is kept unless asked for."""
+    problem, path, sample = run()
+    every = film.film(problem, path, sample, r=3, matrices=("hessian",))
+    some = film.film(problem, path, sample, r=3, matrices=("hessian",), blocks=[(2, 2), (0, 0)])
+    assert some.blocks == ((2, 2), (0, 0))
+    np.testing.assert_allclose(
+        some.eigenvalues["hessian"], every.eigenvalues["hessian"][:, [2, 0]], rtol=1e-10
+    )
+    assert some.eigenvectors["hessian"] == ()
+    assert some.kept_times.size == 0
+
+
+def test_unconverged_pairs_warn() -> None:
+    """A tolerance below rounding cannot be met: say so, return the flags."""
+    problem, path, sample = run()
+    with pytest.warns(RuntimeWarning, match="did not reach the residual 1e-20"):
+        seen = film.film(
+            problem, path, sample, r=3, tolerance=1e-20, matrices=("hessian",), blocks=[(0, 0)]
+        )
+    assert not seen.converged["hessian"].all()
+    assert seen.residuals["hessian"].max() < 1e-13
+
+
+def test_bad_input_is_named() -> None:
+    """Every refusal names the argument and the allowed range."""
+    problem, path, sample = run()
+    bare = Trajectory(path.times, path.statistics)
+    broken = Sample(np.full_like(sample.inputs, np.nan), sample.labels)
+    for arguments, changes, message in (
+        ((problem, bare, sample), {}, "trajectory must be a single path with snapshots"),
+        ((problem, path, sample), {"r": 2}, "r must be an integer >= 3, got 2"),
+        ((problem, path, sample), {"r": 121}, r"r must be an integer in \[1, 120\], got 121"),
+        ((problem, path, sample), {"blocks": [(0, 1)]}, "blocks must be one of"),
+        ((problem, path, sample), {"blocks": []}, "must not be empty"),
+        ((problem, path, sample), {"matrices": ("fisher",)}, "matrices must be one of"),
+        ((problem, path, sample), {"keep": [5]}, r"keep must be indices in \[-5, 4\], got 5"),
+        ((problem, path, sample), {"keep": [0.5]}, "keep must be a list of time indices"),
+        ((problem, path, sample), {"directions": np.eye(3)}, "directions must have 120 columns"),
+        ((problem, path, sample), {"directions": np.zeros((1, 120))}, "directions must be non-z"),
+        ((problem, path, sample), {"tolerance": 0.0}, "tolerance must be positive"),
+        ((problem, path, broken), {}, "inputs must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            film.film(*arguments, **{"r": 3, **changes})  # type: ignore[arg-type]
