@@ -1,0 +1,65 @@
+"""Run every benchmark in this folder and write ``benchmarks/results.json``.
+
+``make benchmark`` installs what is compared with and calls this; the page *Performance*
+of the book shows the committed results. Run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import film
+import sgd
+
+RESULTS = Path(__file__).with_name("results.json")
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "curvlinops-for-pytorch")
+
+
+def processor() -> str:
+    """Name of the processor, as the system gives it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def version(library: str) -> str | None:
+    """Installed version of a library, None if it is missing."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def main() -> None:
+    """Measure one module after the other, so that nothing else runs."""
+    rows: list[dict[str, Any]] = []
+    for module in (sgd, film):
+        print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
+        rows += module.measure()
+    versions = {library: version(library) for library in LIBRARIES}
+    result = {
+        "environment": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            **{library: found for library, found in versions.items() if found},
+        },
+        "rows": rows,
+    }
+    part = RESULTS.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
+    part.replace(RESULTS)
+    print(f"benchmark: wrote {RESULTS.name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
