@@ -1,0 +1,79 @@
+"""What all tests share: a browser."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: Nothing the browser does by itself (updates, metrics) may look like a request of a page.
+BROWSER_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def _find_browser() -> str | None:
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def _install_browser() -> str:
+    """Install Chromium from Debian's packages; the reason if that cannot be done."""
+    if not shutil.which("apt-get"):
+        return "this is not a Debian system (no apt-get)"
+    prefix = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    if prefix and not shutil.which("sudo"):
+        return "installing it needs root"
+    # Several test processes may come here at once; apt allows one.
+    with (Path(tempfile.gettempdir()) / "traindyn-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _find_browser():
+            return ""
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for arguments in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+            command = [*prefix, "apt-get", "--quiet", *arguments]
+            try:
+                done = subprocess.run(
+                    command, env=environment, capture_output=True, text=True, timeout=600
+                )
+            except subprocess.TimeoutExpired:
+                return f"`{' '.join(command)}` took more than 600 s"
+            if done.returncode:
+                last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+                return f"`{' '.join(command)}` failed: {''.join(last)}"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium, installed if it is missing and may be installed."""
+    from playwright.sync_api import sync_playwright
+
+    reason = "" if _find_browser() else _install_browser()
+    executable = _find_browser()
+    if executable is None:
+        reason = reason or f"apt-get brought none of {', '.join(BROWSERS)}"
+        pytest.skip(f"Chromium is missing and could not be installed: {reason}")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=executable, args=list(BROWSER_OPTIONS)
+        )
+        yield chromium
+        chromium.close()
