@@ -333,9 +333,11 @@ def _decider(item: Evidence) -> str:
     """One list entry for a check whose control is the printed version; empty otherwise."""
     if not item.control.printed:
         return ""
+    variant = item.control.variant
+    printed = "as printed" if variant == "as printed" else f"as printed ({escape(variant)})"
     return (
         f"<li>{escape(item.check)}: ours {comparison(item.observed, item.expected)} "
-        f"(error {number(item.error)}); as printed ({escape(item.control.variant)}) "
+        f"(error {number(item.error)}); {printed} "
         f"{comparison(item.control.observed, item.control.expected)}</li>"
     )
 

@@ -1,0 +1,52 @@
+"""What every chapter has: the same anatomy, short cells, nothing imported in vain."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+
+from traindyn.book import execute, pages
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+SECTIONS = ("What is claimed", "Why", "Set-up", "Try it")
+LONGEST = 14
+
+
+@pytest.fixture(params=pages.chapters(BOOK))
+def notebook(request: pytest.FixtureRequest) -> NotebookNode:
+    """Each chapter in turn, as a notebook."""
+    return execute.read(BOOK / f"{request.param}.md")
+
+
+def code(notebook: NotebookNode) -> list[str]:
+    """Source of the code cells."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_sections_stand_in_order(notebook: NotebookNode) -> None:
+    """A reader finds claim, idea, parameters and suggestions at the same place everywhere."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    titles = [line[3:].strip() for line in text.splitlines() if line.startswith("## ")]
+    assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
+
+
+def test_cells_are_short(notebook: NotebookNode) -> None:
+    """A cell tells one step; what is longer belongs into the library."""
+    lengths = [sum(bool(line.strip()) for line in source.splitlines()) for source in code(notebook)]
+    assert max(lengths) <= LONGEST
+
+
+def test_every_import_is_used(notebook: NotebookNode) -> None:
+    """An unused import makes the chapter run again for nothing, and readers wonder."""
+    nodes = list(ast.walk(ast.parse("\n".join(code(notebook)))))
+    imported = {
+        (alias.asname or alias.name).split(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    assert imported - used == set()
