@@ -14,8 +14,10 @@ from traindyn.problems.base import Array, Kernel
 
 __all__ = ["advance", "diverged"]
 
-# Entries of the state touched between two checks for divergence, about 10 ms of work.
+# Between two checks for divergence: entries of the state touched, and steps (about 10 ms of
+# work, also for states of two or three numbers).
 _ENTRIES_PER_CHECK = 2**25
+_STEPS_PER_CHECK = 2**17
 
 
 @njit(nogil=True)
@@ -64,7 +66,7 @@ def advance(
     total = int(steps[-1])
     report = reporter(progress)
     size = sum(array.size for array in state)
-    chunk = max(1, _ENTRIES_PER_CHECK // size)
+    chunk = max(1, min(_STEPS_PER_CHECK, _ENTRIES_PER_CHECK // size))
     done = 0
     for goal in steps:
         while done < goal:
@@ -79,8 +81,9 @@ def advance(
 
 def diverged(step_size: float, ridge: float, before: int, after: int) -> FloatingPointError:
     """Error that names the step size and the time at which it left the finite numbers."""
+    stable = f" (the ridge alone allows step_size < 2 / ridge = {2 / ridge:g})" if ridge else ""
     return FloatingPointError(
         f"step_size = {step_size:g} makes the iterates diverge: they left the finite numbers "
         f"between t = {before * step_size:g} and t = {after * step_size:g}; take a smaller "
-        f"step_size (the ridge alone allows step_size < 2 / ridge = {2.0 / ridge:g})"
+        f"step_size{stable}"
     )

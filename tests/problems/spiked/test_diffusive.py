@@ -1,0 +1,297 @@
+"""Diffusive limits of spiked PCA against the reduced chain, printed variants rejected."""
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy import stats
+
+from traindyn.problems.spiked import SpikedTensor, Statistics
+from traindyn.problems.spiked.diffusive import (
+    barrier,
+    critical_window,
+    critical_window_moment,
+    diverging_equator,
+    equator,
+    fluctuations,
+    with_diverging_signal,
+)
+from traindyn.problems.spiked.equilibria import equilibria, informative
+from traindyn.problems.spiked.printed import (
+    printed_diverging_equator,
+    printed_double,
+    printed_equator,
+)
+from traindyn.sgd import reduced
+
+FALSE_ALARM = 1e-6
+EQUATOR = Statistics(np.array(0.0), np.array(1.0))
+
+
+def scaled_paths(problem, times, *, replicas, start=None, seed=0):
+    """Blown-up (m, r2 - 1) of replicas at c_delta = 1, shape (replicas, T, 2)."""
+    n = problem.dimension
+    path = reduced.run_replicas(
+        problem, times, step_size=1.0 / n, replicas=replicas, rng=seed, start=start
+    )
+    return math.sqrt(n) * np.stack([path.statistics.m, path.statistics.r2 - 1.0], axis=-1)
+
+
+def variance_p_value(samples, expected):
+    """Least two-sided chi-square p-value of the variances of Gaussian samples, Bonferroni."""
+    sums = (len(samples) - 1) * samples.var(axis=0, ddof=1) / expected
+    tail = stats.chi2(len(samples) - 1)
+    return 2 * sums.size * np.minimum(tail.cdf(sums), tail.sf(sums)).min()
+
+
+def euler(diffusion, start, time, steps, rng):
+    """First coordinate of Euler-Maruyama replicas, frozen once it exceeds 8 in size."""
+    u, dt = start.copy(), time / steps
+    for _ in range(steps):
+        moving = np.abs(u[:, 0]) <= 8
+        here = u[moving]
+        kick = diffusion.factor(here)[..., 0] * rng.normal(size=(len(here), 1))
+        u[moving] = here + dt * diffusion.drift(here) + math.sqrt(dt) * kick
+    return u[:, 0]
+
+
+@pytest.mark.parametrize(("order", "signal"), [(2, 0.8), (2, 1.3), (3, 2.0)])
+def test_one_step_tends_to_the_equator_limit(order, signal):
+    """Premises of Prop. 3.3 at several places: drift and volatility, errors ~ 1/sqrt(n) or less.
+
+    The volatility printed in Section 7.3 is rejected.
+    """
+    n, c = 10**12, 0.7
+    problem = SpikedTensor(order, n, signal=signal, ridge=0.3)
+    limit = equator(problem, c_delta=c)
+    plain = SpikedTensor(order, n, signal=signal)
+    printed = printed_equator(plain)
+    for m, r2 in ((0.0, 1.0), (1.5, 0.6), (-2.0, 1.4)):
+        u = np.array([m, r2])
+        drift, noise = scaled_step(problem, u, c)
+        np.testing.assert_allclose(drift, limit.drift(u), atol=1e-3)
+        factor = limit.factor(u)
+        np.testing.assert_allclose(noise, factor @ factor.T, atol=1e-3)
+        drift, noise = scaled_step(plain, u, 1.0)
+        np.testing.assert_allclose(drift, printed.drift(u), atol=1e-3)
+        factor = printed.factor(u)
+        assert np.abs(noise - factor @ factor.T).max() > 0.1
+
+
+def scaled_step(problem, u, c_delta):
+    """Drift and diffusion matrix of one step of (sqrt(n) m, r2), in units of its size."""
+    n = problem.dimension
+    scale = np.array([math.sqrt(n), 1.0])
+    size = c_delta / n
+    here = Statistics(*(u / scale))
+    moments = problem.step_moments(here, step_size=size)
+    drift = (np.array(moments.mean) - np.array(here)) * scale / size
+    return drift, moments.covariance * np.outer(scale, scale) / size
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_diverging_signal_keeps_a_power_of_the_overlap(order):
+    """One step at signal 1.4 n^((k-2)/2); the drift printed in (3.3) is linear and rejected."""
+    n, ratio, c = 10**12, 1.4, 0.7
+    base = SpikedTensor(order, n, signal=1.0)
+    problem = with_diverging_signal(base, ratio)
+    limit, printed = (
+        diverging_equator(base, ratio, c_delta=c),
+        printed_diverging_equator(base, ratio),
+    )
+    for m, r2 in ((1.5, 0.6), (-2.0, 1.4)):
+        u = np.array([m, r2])
+        drift, noise = scaled_step(problem, u, c)
+        np.testing.assert_allclose(drift, limit.drift(u), rtol=1e-3, atol=1e-3)
+        factor = limit.factor(u)
+        np.testing.assert_allclose(noise, factor @ factor.T, atol=1e-3)
+        drift, noise = scaled_step(problem, u, 1.0)
+        gap = np.abs(drift - printed.drift(u)).max()
+        assert (gap > 1.0) == (order > 2)
+        factor = printed.factor(u)
+        np.testing.assert_allclose(noise, factor @ factor.T, atol=1e-3)
+
+
+def test_variance_at_the_equator():
+    """sqrt(n) m is N(0, v(t)) and sqrt(n) (r2 - 1) has its own law, independent.
+
+    1000 replicas, n = 4000: chi-square tests of the variances, Kolmogorov-Smirnov of m at
+    the last time, correlation; false alarm 1e-6 each. The printed (3.5) is rejected, in its
+    drift of m and in its radius.
+    """
+    signal, times = 0.6, np.array([0.05, 0.1, 0.2])
+    problem = SpikedTensor(2, 4000, signal=signal)
+    found = scaled_paths(problem, times, replicas=1000)
+    limit = fluctuations(problem, EQUATOR, c_delta=1.0)
+    expected = limit.covariance(times, problem.initial_covariance())
+    a = 4 * (signal - 1)
+    closed = np.exp(2 * a * times) + 8 * (np.exp(2 * a * times) - 1) / (2 * a)
+    np.testing.assert_allclose(expected[:, 0, 0], closed, rtol=1e-12)
+    radius = 2 * np.exp(-16 * times) + 4 * (1 - np.exp(-16 * times))
+    np.testing.assert_allclose(expected[:, 1, 1], radius, rtol=1e-12)
+    np.testing.assert_allclose(expected[:, 0, 1], 0.0, atol=1e-15)
+    assert variance_p_value(found[..., 0], closed) > FALSE_ALARM
+    assert variance_p_value(found[..., 1], radius) > FALSE_ALARM
+    last = found[:, -1]
+    assert (
+        stats.kstest(last[:, 0], stats.norm(scale=math.sqrt(closed[-1])).cdf).pvalue > FALSE_ALARM
+    )
+    assert stats.pearsonr(*last.T).pvalue > FALSE_ALARM
+    # Printed: rate 4 k^2 = 16, noise 4 k (k - 1) = 8, and a drift of m that ignores its sign.
+    printed = 2 * np.exp(-32 * times) + 8 * (1 - np.exp(-32 * times)) / 32
+    assert variance_p_value(found[..., 1], printed) < FALSE_ALARM
+    assert abs(last[:, 0].mean()) < 0.3
+    assert printed_double(problem).drift(np.zeros(2))[0] == -4.0
+
+
+def test_equator_limit_for_any_step_size_and_its_printed_form():
+    """Coefficients at (0, c); what (3.5) prints at c = 1 differs in three places."""
+    for order in (2, 3, 4):
+        c, k, signal = 0.7, order, 0.6
+        limit = fluctuations(
+            SpikedTensor(order, 100, signal=signal),
+            Statistics(np.array(0.0), np.array(c)),
+            c_delta=c,
+        )
+        pull = signal / c if k == 2 else 0.0
+        matrix = np.diag([2 * k * c ** (k - 1) * (pull - 1), -4 * k * c ** (k - 1)])
+        noise = np.diag([4 * k * c**k, 16 * k**2 * c ** (k + 1)])
+        np.testing.assert_allclose(limit.matrix, matrix, atol=1e-14)
+        np.testing.assert_allclose(limit.noise, noise, rtol=1e-12)
+        problem = SpikedTensor(order, 100, signal=signal)
+        ours = fluctuations(problem, EQUATOR, c_delta=1.0).diffusion()
+        printed = printed_double(problem)
+        u = np.array([[0.5, 0.3], [-1.0, 2.0]])
+        gap = np.abs(ours.drift(u) - printed.drift(u))
+        assert np.all(gap[1] > 1.0)
+        sizes = [d.factor(u)[1] for d in (ours, printed)]
+        np.testing.assert_allclose(sizes[0][0, 0], sizes[1][0, 0])
+        assert sizes[0][1, 1] > 2 * sizes[1][1, 1]
+
+
+@pytest.mark.parametrize(
+    ("order", "signal", "expected"),
+    [
+        (2, 1.2, (3.4405, 0.0532, 3.6667)),
+        (2, 1.5, (1.9167, 0.1179, 3.3333)),
+        (2, 2.0, (1.4167, 0.1667, 3.0)),
+        (3, 5.0, (1.516, 0.108, 3.628)),
+    ],
+)
+def test_stationary_covariance_at_the_informative_point(order, signal, expected):
+    """Lyapunov solution against independent values."""
+    problem = SpikedTensor(order, 4000, signal=signal)
+    best = informative(problem, c_delta=1.0)[-1]
+    found = fluctuations(problem, best.statistics, c_delta=1.0).stationary()
+    np.testing.assert_allclose(found[[0, 0, 1], [0, 1, 1]], expected, atol=6e-4)
+
+
+def test_fluctuations_at_the_informative_point():
+    """300 replicas after relaxation: chi-square of the variances, false alarm 1e-6.
+
+    The control is the covariance at the equator.
+    """
+    problem = SpikedTensor(3, 4000, signal=5.0)
+    best = informative(problem, c_delta=1.0)[-1].statistics
+    path = reduced.run_replicas(problem, [0.3], step_size=1 / 4000, replicas=300, rng=1, start=best)
+    found = math.sqrt(4000) * np.concatenate(
+        [path.statistics.m - best.m, path.statistics.r2 - best.r2], axis=-1
+    )
+    expected = np.diag(fluctuations(problem, best, c_delta=1.0).stationary())
+    assert variance_p_value(found, expected) > FALSE_ALARM
+    wrong = np.diag(fluctuations(problem, EQUATOR, c_delta=1.0).stationary())
+    assert variance_p_value(found, wrong) < FALSE_ALARM
+
+
+@njit
+def first_exits(step, constants, starts, level, rng, step_size, steps):
+    """Overlap of each chain where it first exceeds `level` in size, or after all steps."""
+    found = np.empty(len(starts))
+    for r in range(len(starts)):
+        pair = starts[r].copy()
+        for _ in range(steps):
+            if abs(pair[0]) > level:
+                break
+            step((pair,), constants, rng, step_size)
+        found[r] = pair[0]
+    return found
+
+
+@pytest.mark.parametrize(("order", "ratio"), [(3, 0.5), (4, 0.3)])
+def test_explosion_at_every_signal_ratio(order, ratio):
+    """Share of paths that leave |sqrt(n) m| < 8 by t = 1, below the printed threshold ratio 1.
+
+    2000 replicas of the chain at n = 2000 against 2000 of the limit (Euler-Maruyama): exact
+    test of two shares, false alarm 1e-6. The printed linear limit sends nobody there; and
+    for order three all leave on the positive side.
+    """
+    n, replicas, rng = 2000, 2000, np.random.default_rng(5)
+    base = SpikedTensor(order, n, signal=1.0)
+    kernel = with_diverging_signal(base, ratio).reduced_kernel()
+    starts = np.array([base.draw_initial_statistics(rng=rng) for _ in range(replicas)])
+    level = 8 / math.sqrt(n)
+    found = first_exits(kernel.step, kernel.constants, starts, level, rng, 1 / n, n)
+    begin = np.stack([rng.normal(size=replicas), np.ones(replicas)], axis=-1)
+    ours = euler(diverging_equator(base, ratio, c_delta=1.0), begin, 1.0, 1000, rng)
+    printed = euler(printed_diverging_equator(base, ratio), begin, 1.0, 300, rng)
+    counts = [int(np.sum(np.abs(m) > 8)) for m in (math.sqrt(n) * found, ours, printed)]
+
+    def p_value(a, b):
+        return stats.fisher_exact([[a, replicas - a], [b, replicas - b]]).pvalue
+
+    assert counts[0] > replicas / 3
+    assert p_value(counts[0], counts[1]) > FALSE_ALARM
+    assert p_value(counts[0], counts[2]) < FALSE_ALARM
+    assert (found.min() > -level) == (order == 3)
+
+
+def test_barrier_is_the_top_of_the_potential():
+    """The drift vanishes there, and its work against the noise is the height."""
+    for order, ratio, c in ((3, 0.5, 1.0), (4, 0.3, 0.7), (6, 2.0, 1.5)):
+        top = barrier(order, ratio, c_delta=c)
+        limit = diverging_equator(SpikedTensor(order, 100, signal=1.0), ratio, c_delta=c)
+        m = np.linspace(0.0, top.position, 2001)
+        u = np.stack([m, np.full_like(m, c)], axis=-1)
+        assert abs(limit.drift(u)[-1, 0]) < 1e-12
+        slope = -2 * limit.drift(u)[:, 0] / limit.factor(u)[:, 0, 0] ** 2
+        assert math.isclose(np.trapezoid(slope, m), top.height, rel_tol=1e-5)
+
+
+def test_critical_window_is_the_limit_of_a_step():
+    """One step at signal c + kappa / sqrt(n), with r2 at rest, in units of sqrt(n) steps."""
+    n, c, kappa = 10**16, 0.7, 1.3
+    problem = SpikedTensor(2, n, signal=c + kappa / math.sqrt(n))
+    limit = critical_window(kappa, c_delta=c)
+    for y in (0.4, -1.5):
+        u = np.array([y])
+        here = Statistics(y * n**-0.25, c)
+        # The difference of the means would lose every digit at this size.
+        speed = problem.drift(here, c_delta=c).m * n**0.25 * math.sqrt(n)
+        np.testing.assert_allclose(speed, limit.drift(u)[0], rtol=1e-3)
+        noise = c * problem.volatility(here)[0, 0]
+        np.testing.assert_allclose(noise, limit.factor(u)[0, 0] ** 2, rtol=1e-3)
+
+
+def test_critical_window_moments():
+    """Second moments against independent values, far windows against their asymptotics."""
+    for kappa, expected in ((-1.0, 0.468), (0.0, 0.676), (1.0, 1.042), (2.0, 1.665)):
+        assert abs(critical_window_moment(kappa, 2.0, c_delta=1.0) - expected) < 6e-4
+    # Scaling: y / sqrt(c) at kappa / c has the law of c = 1.
+    scaled = 0.5 * critical_window_moment(2.0, 2.0, c_delta=1.0)
+    assert math.isclose(critical_window_moment(1.0, 2.0, c_delta=0.5), scaled, rel_tol=1e-9)
+    assert math.isclose(critical_window_moment(-200.0, 2.0, c_delta=1.0), 1 / 200, rel_tol=1e-3)
+    assert math.isclose(critical_window_moment(100.0, 2.0, c_delta=1.0), 100.0, rel_tol=1e-3)
+
+
+def test_bad_requests_are_named():
+    """No stationary law, not a fixed point, no barrier."""
+    problem = SpikedTensor(2, 100, signal=1.5)
+    with pytest.raises(ValueError, match="negative real parts"):
+        fluctuations(problem, EQUATOR, c_delta=1.0).stationary()
+    with pytest.raises(ValueError, match="must be a fixed point"):
+        fluctuations(problem, Statistics(0.5, 1.0), c_delta=1.0)
+    with pytest.raises(ValueError, match="order must be an integer >= 3"):
+        barrier(2, 1.0, c_delta=1.0)
+    for each in equilibria(SpikedTensor(4, 100, signal=9.0, ridge=0.5), c_delta=1.0):
+        fluctuations(SpikedTensor(4, 100, signal=9.0, ridge=0.5), each.statistics, c_delta=1.0)
