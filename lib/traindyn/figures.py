@@ -233,13 +233,15 @@ def _markup(
     size: tuple[float, float],
 ) -> str:
     panels = []
+    # one panel may fill the column; of several, two share a row and an odd one stays as small
+    widest = size[0] * (130 if len(pictures["light"]) == 1 else 78)
     for number, (light, dark) in enumerate(zip(pictures["light"], pictures["dark"], strict=True)):
         part = f" (panel {number + 1})" if len(pictures["light"]) > 1 else ""
         text = html.escape(alt + part, quote=True)
         # the dark picture is hidden unless the page says it is dark (book/_static/traindyn.css)
         panels.append(
             f'<span class="traindyn-panel" style="flex:1 1 {size[0] * 70:.0f}px;'
-            f'max-width:{size[0] * 130:.0f}px">'
+            f'max-width:{widest:.0f}px">'
             f'<img class="only-light" alt="{text}" style="width:100%" '
             f'src="data:image/png;base64,{base64.b64encode(light).decode()}">'
             f'<img class="only-dark" alt="{text}" style="width:100%;display:none" '
