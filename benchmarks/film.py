@@ -29,8 +29,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sgd import paper_problem
 from threadpoolctl import threadpool_limits
 
-from traindyn.problems import KGaussianMixture, Point
 from traindyn.problems.base import MATRICES, Matrix, Sample
+from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.sgd import direct
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory

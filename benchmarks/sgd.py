@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from traindyn.problems import KGaussianMixture, Point
+from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.sgd import direct, reduced
 
 Array: TypeAlias = NDArray[np.float64]

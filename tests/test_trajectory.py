@@ -114,6 +114,8 @@ def test_sup_distance_of_replicas_to_one_path():
         ([0.0, 1.0], {"step_size": -1.0}, "step_size must be positive"),
         ([0.0, 1.0], {"replicas": 2}, "statistics.v must have leading axes"),
         ([0.0, 1.0], {"errors": Pair(np.zeros((2, 2)), np.zeros(2))}, "errors.m must have the"),
+        ([0.0, 1.0], {"stopped": [1.0]}, r"stopped must be times of shape \(\), got \[1.0\]"),
+        ([0.0, 1.0], {"stopped": np.nan}, "stopped must be times"),
         ([0.0, 1.0], {"snapshots": (np.zeros(2),)}, "snapshots must be a NamedTuple"),
     ],
 )
@@ -127,6 +129,17 @@ def test_nan_in_the_statistics_is_refused():
     """A NaN would spread through means and distances without a trace."""
     with pytest.raises(ValueError, match=r"statistics\.v must be finite"):
         Trajectory(np.array([0.0, 1.0]), Pair(np.zeros(2), np.array([0.0, np.nan])))
+
+
+def test_stopping_times_follow_their_paths():
+    """One for each path, infinite or not; a path without one leaves none for the stack."""
+    paths = [path([0.0, 1.0], stopped=np.array(t)) for t in (0.5, np.inf)]
+    joined = stack(paths)
+    np.testing.assert_array_equal(joined.stopped, [0.5, np.inf])
+    assert joined.replica(0).stopped == 0.5
+    np.testing.assert_array_equal(joined.select([1]).stopped, joined.stopped)
+    assert stack([*paths, path([0.0, 1.0])]).stopped is None
+    assert joined.mean().stopped is None
 
 
 def test_stack_refuses_different_times():

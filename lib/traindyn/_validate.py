@@ -56,6 +56,16 @@ def integer(name: str, value: Any, *, least: int, most: int | None = None) -> in
     return int(value)
 
 
+def mask(name: str, value: ArrayLike, *, size: int) -> NDArray[np.bool_]:
+    """Return `value` as an array of `size` bools."""
+    array = np.asarray(value)
+    if array.shape != (size,) or array.dtype != np.bool_:
+        raise ValueError(
+            f"{name} must have shape ({size},) of bool, got {array.shape} of {array.dtype}"
+        )
+    return array
+
+
 def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """Return `value` if it is one of `allowed`."""
     if value not in allowed:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from traindyn import _validate
 __all__ = [
     "Estimate",
     "Rule",
+    "default_rule",
     "expect",
     "gauss_hermite",
     "rule",
@@ -120,7 +122,7 @@ class Estimate(NamedTuple):
     ----------
     value : ndarray
     error : ndarray
-        Standard error, over independent rules, of `value`; same shape.
+        Standard error of `value`; same shape.
     """
 
     value: Array
@@ -281,6 +283,12 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
     if order >= _LEAST_TENSOR_ORDER:
         return gauss_hermite(dim, min(order, _MOST_TENSOR_ORDER))
     return sobol(dim, 2 ** (size.bit_length() - 1), rng=rng)
+
+
+@cache
+def default_rule(dim: int) -> Rule:
+    """Return :func:`rule` of this dimension at its default size, built once per process."""
+    return rule(dim)
 
 
 def expect(function: Callable[[Array], Array], rules: Sequence[Rule]) -> Estimate:

@@ -40,6 +40,9 @@ class Trajectory(Generic[Statistics]):
         Standard error or tolerance of `statistics`, field by field of the same shape.
     replicas : int, optional
         Number of independent paths in the leading axis; None for a single path.
+    stopped : ndarray, shape () or (replicas,), optional
+        Time each path was stopped at, infinite if it never was: from then on it repeats the
+        statistics it had. None if nothing could stop it.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class Trajectory(Generic[Statistics]):
     snapshots: Any = None
     errors: Statistics | None = None
     replicas: int | None = None
+    stopped: Array | None = None
 
     def __post_init__(self) -> None:
         """Convert and check every field."""
@@ -86,6 +90,13 @@ class Trajectory(Generic[Statistics]):
                         f"got {given.shape}"
                     )
             set_field(self, "errors", errors)
+        if self.stopped is not None:
+            stopped = np.asarray(self.stopped, dtype=np.float64)
+            if stopped.shape != self._lead[:-1] or np.isnan(stopped).any():
+                raise ValueError(
+                    f"stopped must be times of shape {self._lead[:-1]}, got {self.stopped!r}"
+                )
+            set_field(self, "stopped", stopped)
 
     def _checked(self, name: str, record: Statistics) -> Statistics:
         lead = self._lead
@@ -168,6 +179,7 @@ class Trajectory(Generic[Statistics]):
             snapshots=None if self.snapshots is None else _map(pick, self.snapshots),
             errors=None if self.errors is None else _map(pick, self.errors),
             replicas=None,
+            stopped=None if self.stopped is None else pick(self.stopped),
         )
 
     def select(self, indices: ArrayLike) -> Trajectory[Statistics]:
@@ -204,7 +216,10 @@ class Trajectory(Generic[Statistics]):
         )
 
     def mean(self) -> Trajectory[Statistics]:
-        """Return the mean over replicas, with its standard error as `errors`."""
+        """Return the mean over replicas, with its standard error as `errors`.
+
+        Stopped paths count with the statistics they were stopped at.
+        """
         count = self._need_replicas("mean", 1)
         return Trajectory(
             self.times,
@@ -283,7 +298,7 @@ def stack(paths: Sequence[Trajectory[Statistics]]) -> Trajectory[Statistics]:
     Parameters
     ----------
     paths : sequence of Trajectory
-        None of them with replicas; snapshots are kept if all have them.
+        None of them with replicas; snapshots and stopping times are kept if all have them.
 
     Returns
     -------
@@ -308,12 +323,14 @@ def stack(paths: Sequence[Trajectory[Statistics]]) -> Trajectory[Statistics]:
         return _like(records[0], [np.stack(column) for column in columns])
 
     snapshots = [path.snapshots for path in paths]
+    stopped = [path.stopped for path in paths]
     return Trajectory(
         first.times,
         join([path.statistics for path in paths]),
         step_size=first.step_size,
         snapshots=None if any(each is None for each in snapshots) else join(snapshots),
         replicas=len(paths),
+        stopped=None if any(each is None for each in stopped) else np.array(stopped),
     )
 
 

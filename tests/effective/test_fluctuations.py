@@ -7,9 +7,12 @@ import pytest
 from scipy import stats
 
 from traindyn import gaussian
-from traindyn.effective import linear_noise, ode
-from traindyn.problems import KGaussianMixture
+from traindyn.effective import find, fixed_point_noise, linear_noise, ode
+from traindyn.problems import KGaussianMixture, SpikedTensor
 from traindyn.problems.k_gmm import dynamics as dynamics
+from traindyn.problems.spiked import diffusive
+from traindyn.problems.spiked.equilibria import equilibria
+from traindyn.problems.spiked.printed import printed_volatility
 from traindyn.sgd import reduced
 from traindyn.trajectory import Trajectory
 
@@ -113,6 +116,54 @@ def test_predicts_the_spread_of_sgd():
     assert p_value(variances(c_delta=0.0)) < FALSE_ALARM
 
 
+@pytest.mark.parametrize(("order", "signal", "ridge"), [(2, 1.5, 0.3), (4, 9.0, 0.0)])
+def test_noise_at_fixed_points_agrees_with_the_closed_form(order, signal, ridge):
+    """Stable or not, every fixed point of the spiked tensor; the printed volatility is not it."""
+    problem, c = SpikedTensor(order, 100, signal=signal, ridge=ridge), 0.7
+    for each in equilibria(problem, c_delta=c):
+        point = find(problem, each.statistics, c_delta=c)
+        found = fixed_point_noise(point, volatility=problem.volatility, c_delta=c)
+        closed = diffusive.fluctuations(problem, each.statistics, c_delta=c)
+        np.testing.assert_allclose(found.matrix, closed.matrix, atol=1e-7)
+        np.testing.assert_allclose(found.noise, closed.noise, atol=1e-9)
+        printed = fixed_point_noise(
+            point, volatility=lambda u: printed_volatility(problem, u), c_delta=c
+        )
+        if each.statistics.r2 > 0:
+            assert np.abs(printed.noise - closed.noise).max() > 0.1
+
+
+def test_noise_at_a_fixed_point_is_where_the_path_ends():
+    """Linear noise along a path that has settled tends to the stationary covariance.
+
+    The mixture has no closed form; the control is the covariance without relaxation.
+    """
+    problem = KGaussianMixture.orthonormal(2, 1000, precision=4.0, ridge=0.3)
+    rule, pairs = gaussian.gauss_hermite(2, 10), gaussian.gauss_hermite(4, 6)
+    point = find(problem, c_delta=1.0, rule=rule)
+
+    def volatility(u):
+        return dynamics.volatility(problem, u, rule=pairs, c_delta=1.0)
+
+    noise = fixed_point_noise(point, volatility=volatility, c_delta=1.0)
+    assert noise.names[:2] == ("m[0,0]", "m[0,1]")
+    times = np.linspace(0, 40, 9)
+    settled = Trajectory(
+        times, type(point.statistics)(*(np.stack([a] * 9) for a in point.statistics))
+    )
+    process = linear_noise(
+        settled,
+        times,
+        drift=lambda u: problem.drift(u, rule=rule, c_delta=1.0),
+        volatility=volatility,
+        start=dynamics.initial_covariance(problem),
+        c_delta=1.0,
+    )
+    stationary = noise.stationary()
+    np.testing.assert_allclose(process.covariance()[-1], stationary, atol=1e-6)
+    assert np.abs(process.covariance()[0] - stationary).max() > 0.1
+
+
 def test_bad_input_is_named():
     """Too few times, a late beginning, a covariance of the wrong size."""
     with pytest.raises(ValueError, match="times must run from 0 to at most 4, got 1 to 2"):
@@ -131,3 +182,9 @@ def test_bad_input_is_named():
             start=NOISE,
             c_delta=1.0,
         )
+    tensor = SpikedTensor(3, 50, signal=5.0)
+    point = find(tensor, tensor.initial_statistics(), c_delta=1.0)
+    with pytest.raises(ValueError, match=r"volatility must have shape \(2, 2\), got \(3, 3\)"):
+        fixed_point_noise(point, volatility=lambda u: np.eye(3), c_delta=1.0)
+    with pytest.raises(ValueError, match="c_delta must be non-negative"):
+        fixed_point_noise(point, volatility=lambda u: np.eye(2), c_delta=-1.0)

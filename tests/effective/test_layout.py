@@ -32,7 +32,6 @@ def test_round_trip_keeps_every_entry_and_leading_axes() -> None:
     given = _mixed()
     layout = Layout(given)
     assert layout.size == 1 + 3 + 6 + 6
-    assert layout.gram_size == 3
     vector = layout.pack(given)
     for found, wanted in zip(layout.unpack(vector), given, strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -52,8 +51,24 @@ def test_gram_fields_unpack_symmetric_and_general_ones_do_not() -> None:
 
     square = Layout(Square(np.zeros((2, 2))))
     assert square.size == 4  # control: a symmetric start does not make m symmetric
-    with pytest.raises(ValueError, match="rule must be given"):
-        _ = square.gram_size
+
+
+def test_packing_keeps_leading_axes_and_names_entries() -> None:
+    """Many records at once, in the order of the names."""
+    given = _mixed()
+    layout = Layout(given)
+    vector = layout.pack(given)
+    many = Mixed(*(np.stack([[array], [3 * array]]) for array in given))
+    found = layout.pack(many)
+    assert found.shape == (2, 1, layout.size)
+    np.testing.assert_array_equal(found[:, 0], [vector, 3 * vector])
+    names = layout.names
+    assert len(names) == layout.size
+    assert names[:2] == ("t", "v[0]") and names[4:6] == ("m[0,0]", "m[0,1]")
+    assert names[10:] == ("R[0,0]", "R[0,1]", "R[0,2]", "R[1,1]", "R[1,2]", "R[2,2]")
+    assert vector[names.index("R[1,2]")] == given.R[1, 2]
+    with pytest.raises(ValueError, match=r"statistics\.v must have shape \(2, 1, 3\)"):
+        layout.pack(many._replace(v=given.v))
 
 
 def test_bad_statistics_are_named() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traindyn.problems import KGaussianMixture, Point
+from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.problems.k_gmm.printed import literal_ridge
 from traindyn.sgd import direct
 

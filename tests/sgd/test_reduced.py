@@ -8,7 +8,7 @@ from numba import njit
 from scipy import stats
 from scipy.optimize import brentq
 
-from traindyn.problems import KGaussianMixture, Point, Statistics
+from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
 from traindyn.problems.k_gmm.printed import literal_ridge
 from traindyn.sgd import direct, reduced
 

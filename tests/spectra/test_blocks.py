@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from traindyn import linalg
-from traindyn.problems import KGaussianMixture, Point
 from traindyn.problems.base import MATRICES, Factors, Matrix, Sample
+from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.spectra import blocks
 from traindyn.spectra.blocks import WeightedGram
 

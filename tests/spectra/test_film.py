@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from traindyn import linalg
-from traindyn.problems import KGaussianMixture, Point
 from traindyn.problems.base import Sample
+from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from traindyn import gaussian
-from traindyn.problems import KGaussianMixture, Point, Statistics
+from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
 from traindyn.spectra import blocks, predict
 from traindyn.trajectory import Trajectory
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from traindyn import _validate, gaussian
-from traindyn.gaussian import Rule
+from traindyn import _validate
 from traindyn.problems.base import Array
 
 
@@ -62,31 +61,30 @@ class Layout:
         self._fields = tuple(fields)
 
     @property
-    def gram_size(self) -> int:
-        """Number of parameter vectors: rows of the first Gram matrix."""
+    def names(self) -> tuple[str, ...]:
+        """What the entries of a vector are, such as ``m[0,1]``."""
+        found = []
         for field in self._fields:
-            if field.gram:
-                return int(field.position.shape[0])
-        raise ValueError("rule must be given for statistics without a Gram matrix, got None")
+            places = list(np.ndindex(field.position.shape))
+            for place in (places[flat] for flat in field.kept):
+                indices = ",".join(str(i) for i in place)
+                found.append(f"{field.name}[{indices}]" if place else field.name)
+        return tuple(found)
 
     def pack(self, statistics: Any) -> Array:
-        """Return the vector of a NamedTuple of arrays, shape (size,)."""
+        """Return vectors, shape (..., size), of arrays that share their leading axes."""
+        lead = np.shape(statistics[0])[: np.ndim(statistics[0]) - self._fields[0].position.ndim]
         parts = []
         for field, value in zip(self._fields, statistics, strict=True):
             array = np.asarray(value, dtype=np.float64)
-            if array.shape != field.position.shape:
+            if array.shape != lead + field.position.shape:
                 raise ValueError(
-                    f"statistics.{field.name} must have shape {field.position.shape}, "
+                    f"statistics.{field.name} must have shape {lead + field.position.shape}, "
                     f"got {array.shape}"
                 )
-            parts.append(array.ravel()[field.kept])
-        return np.concatenate(parts)
+            parts.append(array.reshape(*lead, -1)[..., field.kept])
+        return np.concatenate(parts, axis=-1)
 
     def unpack(self, vector: Array) -> Any:
         """Return the statistics of vectors, shape (..., size), with the same leading axes."""
         return self._kind(*(vector[..., field.position] for field in self._fields))
-
-
-def default_rule(statistics: Any, rule: Rule | None) -> Rule:
-    """Return `rule`, or a rule over one Gaussian projection for each parameter vector."""
-    return gaussian.rule(Layout(statistics).gram_size) if rule is None else rule

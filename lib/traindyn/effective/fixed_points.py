@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.effective import ode
-from traindyn.effective._layout import Layout, default_rule
+from traindyn.effective._layout import Layout
+from traindyn.effective.ode import _integrate
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Problem
+from traindyn.problems.base import Array, Dynamics, LimitDynamics
 
 __all__ = ["FixedPoint", "find"]
 
@@ -57,7 +58,7 @@ class FixedPoint:
 
 
 def find(
-    problem: Problem,
+    problem: Dynamics,
     start: Any = None,
     *,
     c_delta: float = 0.0,
@@ -70,7 +71,7 @@ def find(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Dynamics
     start : NamedTuple of arrays, optional
         Where the iteration begins. By default the end of an integration from
         ``problem.initial_statistics()`` over ten relaxation times of the ridge.
@@ -106,15 +107,17 @@ def find(
     c_delta = _validate.non_negative("c_delta", c_delta)
     tolerance = _validate.positive("tolerance", tolerance)
     max_iterations = _validate.integer("max_iterations", max_iterations, least=1)
-    chosen = default_rule(problem.initial_statistics() if start is None else start, rule)
 
-    def drift(statistics: Any) -> Any:
-        if limit:
-            return problem.limit_drift(statistics)
-        return problem.drift(statistics, rule=chosen, c_delta=c_delta)
-
+    if limit:
+        if not isinstance(problem, LimitDynamics):
+            raise ValueError(
+                f"limit must be False for a problem without limit_drift, got {type(problem)}"
+            )
+        drift = problem.limit_drift
+    else:
+        drift = partial(problem.drift, rule=rule, c_delta=c_delta)
     if start is None:
-        start = _relaxed(problem, c_delta=c_delta, rule=chosen, limit=limit)
+        start = _relaxed(problem, drift)
     layout = Layout(start)
 
     def field(vector: Array) -> Array:
@@ -138,15 +141,10 @@ def find(
     )
 
 
-def _relaxed(problem: Problem, *, c_delta: float, rule: Rule, limit: bool) -> Any:
+def _relaxed(problem: Dynamics, drift: Callable[[Any], Any]) -> Any:
     """Return the statistics after ten relaxation times of the ridge."""
     ridge = _validate.positive("problem.ridge (start not given)", problem.ridge)
-    times = [10 / ridge]
-    begin = problem.initial_statistics()
-    if limit:
-        end = ode.solve_limit(problem, begin, times, rtol=1e-6, atol=1e-8)
-    else:
-        end = ode.solve(problem, begin, times, c_delta=c_delta, rule=rule, rtol=1e-6, atol=1e-8)
+    end = _integrate(drift, problem.initial_statistics(), [10 / ridge], rtol=1e-6, atol=1e-8)
     kind: Any = type(end.statistics)
     return kind(*(array[-1] for array in end.statistics))
 

@@ -7,7 +7,7 @@ dimension d are :math:`u(t) + d^{-1/2} G(t)` to leading order, with the Gaussian
           \mathrm{Cov}\, G(0) = d\, \mathrm{Cov}(u(x_0)),
 
 J the Jacobian of the drift and D the covariance of one step in units of ``step_size**2``,
-both along the solution u.
+both along the solution u. At a fixed point both are constant, and G is a linear diffusion.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
-from scipy.linalg import expm
 
 from traindyn import _validate
+from traindyn.diffusion import LinearDiffusion, van_loan
 from traindyn.effective._layout import Layout
-from traindyn.effective.fixed_points import _STEP, _jacobian
+from traindyn.effective.fixed_points import _STEP, FixedPoint, _jacobian
 from traindyn.gaussian import RNG, symmetric_sqrt
 from traindyn.problems.base import Array
 from traindyn.trajectory import Trajectory
 
-__all__ = ["LinearNoise", "linear_noise"]
+__all__ = ["LinearNoise", "fixed_point_noise", "linear_noise"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,48 @@ class LinearNoise:
         for transition, noise, draw in zip(self.transitions, self.noises, draws[1:], strict=True):
             path.append(path[-1] @ transition.T + draw @ symmetric_sqrt(noise))
         return np.stack(path, axis=1)
+
+
+def fixed_point_noise(
+    point: FixedPoint, *, volatility: Callable[[Any], Array], c_delta: float
+) -> LinearDiffusion:
+    r"""Limit of :math:`\sqrt d\,(u - u_*)` at a fixed point :math:`u_*`.
+
+    Parameters
+    ----------
+    point : FixedPoint
+        Of the drift at the same `c_delta`, stable or not.
+    volatility : callable
+        Covariance of one step in units of ``step_size**2``, shape (n, n).
+    c_delta : float
+        Step size times d.
+
+    Returns
+    -------
+    LinearDiffusion
+        Its ``stationary()`` is the covariance of the fluctuations where the point is stable.
+
+    Raises
+    ------
+    ValueError
+        If `c_delta` is negative, or the volatility is misshaped or not symmetric.
+
+    Examples
+    --------
+    >>> from traindyn.effective import find
+    >>> from traindyn.problems import SpikedTensor
+    >>> problem = SpikedTensor(3, 100, signal=5.0)
+    >>> equator = find(problem, problem.initial_statistics(), c_delta=1.0)
+    >>> noise = fixed_point_noise(equator, volatility=problem.volatility, c_delta=1.0)
+    >>> noise.names, noise.stationary().round(6).tolist()
+    (('m', 'r2'), [[1.0, 0.0], [0.0, 6.0]])
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    layout = Layout(point.statistics)
+    noise = c_delta * _validate.symmetric(
+        "volatility", volatility(point.statistics), size=layout.size
+    )
+    return LinearDiffusion(layout.names, point.jacobian, noise)
 
 
 def linear_noise(
@@ -142,21 +184,10 @@ def linear_noise(
     jacobian = CubicSpline(path.times, [_jacobian(field, layout.pack(u), _STEP) for u in seen])
     diffusion = CubicSpline(path.times, [c_delta * volatility(u) for u in seen])
     middles, widths = 0.5 * (grid[1:] + grid[:-1]), np.diff(grid)
-    pairs = [_propagate(jacobian(t), diffusion(t), w) for t, w in zip(middles, widths, strict=True)]
+    pairs = [van_loan(jacobian(t), diffusion(t), w) for t, w in zip(middles, widths, strict=True)]
     return LinearNoise(
         times=grid,
         transitions=np.stack([pair[0] for pair in pairs]),
         noises=np.stack([pair[1] for pair in pairs]),
         start=begin,
     )
-
-
-def _propagate(jacobian: Array, diffusion: Array, width: float) -> tuple[Array, Array]:
-    """Transition matrix and covariance over one interval, by Van Loan's exponential."""
-    n = jacobian.shape[0]
-    block = np.zeros((2 * n, 2 * n))
-    block[:n, :n], block[:n, n:], block[n:, n:] = -jacobian, diffusion, jacobian.T
-    exponential = expm(width * block)
-    transition = exponential[n:, n:].T
-    noise = transition @ exponential[:n, n:]
-    return transition, 0.5 * (noise + noise.T)

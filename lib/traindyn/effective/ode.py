@@ -17,16 +17,16 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate, gaussian
-from traindyn.effective._layout import Layout, default_rule
+from traindyn.effective._layout import Layout
 from traindyn.gaussian import RNG, Rule
-from traindyn.problems.base import Array, Problem
+from traindyn.problems.base import Array, Dynamics, LimitDynamics
 from traindyn.trajectory import Trajectory
 
 __all__ = ["solve", "solve_limit", "solve_with_error"]
 
 
 def solve(
-    problem: Problem,
+    problem: Dynamics,
     statistics0: Any,
     times: ArrayLike,
     *,
@@ -39,7 +39,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Dynamics
     statistics0 : NamedTuple of arrays
         Statistics at time 0.
     times : array_like, shape (T,)
@@ -47,9 +47,8 @@ def solve(
     c_delta : float, default 0
         Step size times dimension; 0 is a step size of smaller order than ``1/d``.
     rule : Rule, optional
-        Gaussian rule of the dimension the drift integrates over. By default
-        :func:`traindyn.gaussian.rule` with one dimension for each parameter vector, that
-        is, each row of the Gram matrix among the statistics.
+        Gaussian rule of dimension ``problem.drift_dimension``. By default the problem
+        chooses its quadrature.
     rtol, atol : float
         Tolerances of the solver (Dormand-Prince of order 8).
 
@@ -66,9 +65,8 @@ def solve(
         If the solution leaves every bounded set before the last time.
     """
     c_delta = _validate.non_negative("c_delta", c_delta)
-    chosen = default_rule(statistics0, rule)
     return _integrate(
-        lambda statistics: problem.drift(statistics, rule=chosen, c_delta=c_delta),
+        lambda statistics: problem.drift(statistics, rule=rule, c_delta=c_delta),
         statistics0,
         times,
         rtol=rtol,
@@ -77,7 +75,7 @@ def solve(
 
 
 def solve_limit(
-    problem: Problem,
+    problem: LimitDynamics,
     statistics0: Any,
     times: ArrayLike,
     *,
@@ -104,12 +102,11 @@ def solve_limit(
 
 
 def solve_with_error(
-    problem: Problem,
+    problem: Dynamics,
     statistics0: Any,
     times: ArrayLike,
     *,
     c_delta: float = 0.0,
-    dim: int | None = None,
     size: int = 2**12,
     replicates: int = 4,
     rng: RNG,
@@ -122,10 +119,8 @@ def solve_with_error(
     ----------
     problem, statistics0, times, c_delta, rtol, atol
         As for :func:`solve`.
-    dim : int, optional
-        Dimension of the rules; by default one for each parameter vector.
     size : int, default 4096
-        Nodes of each rule, a power of two.
+        Nodes of each rule, a power of two; the dimension is ``problem.drift_dimension``.
     replicates : int, default 4
         Independent rules, at least 2; the cost is that many runs of :func:`solve`.
     rng : int, SeedSequence or Generator
@@ -142,8 +137,7 @@ def solve_with_error(
     ValueError, FloatingPointError
         As :func:`solve`.
     """
-    dim = Layout(statistics0).gram_size if dim is None else dim
-    rules = gaussian.scramblings(dim, size, replicates=replicates, rng=rng)
+    rules = gaussian.scramblings(problem.drift_dimension, size, replicates=replicates, rng=rng)
     runs = [
         solve(problem, statistics0, times, c_delta=c_delta, rule=rule, rtol=rtol, atol=atol)
         for rule in rules

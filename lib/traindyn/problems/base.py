@@ -2,14 +2,18 @@
 
 A problem describes how training data are drawn, how the loss depends on them, and
 which finitely many *summary statistics* of the parameters its training dynamics
-close on. Everything else (SGD in full dimension, SGD on the statistics alone,
-effective dynamics, Hessian and G blocks, their predicted spectra) is written once,
-in the rooms above, against the protocol below.
+close on. Everything else is written once, in the rooms above, against the protocols
+below:
 
-The rooms above rely on one structural fact shared by every problem here: inputs are
-isotropic Gaussian outside the span of finitely many *directions* (means, teacher
-directions) and the loss sees an input only through its projections on the directions
-and on the parameters. Hence
+* :class:`Dynamics` is all that SGD in full dimension, SGD on the statistics alone and
+  the effective dynamics need; :class:`LimitDynamics` adds the limit of infinite
+  precision;
+* :class:`Problem` adds data and curvature, for Hessian and G blocks and their predicted
+  spectra.
+
+The spectra rely on one structural fact: inputs are isotropic Gaussian outside the span of
+finitely many *directions* (means, teacher directions) and the loss sees an input only
+through its projections on the directions and on the parameters. Hence
 
 * each block of the Hessian and of the G-matrix is a weighted Gram matrix of the
   inputs (:class:`Factors`);
@@ -84,20 +88,67 @@ class Kernel(NamedTuple):
 
 
 @runtime_checkable
-class Problem(Protocol):
-    """A data law, a network and a loss, with their summary statistics."""
+class Dynamics(Protocol):
+    """One-pass SGD that closes on summary statistics."""
 
     @property
     def dimension(self) -> int:
         """Dimension d of one input."""
 
     @property
-    def precision(self) -> float:
-        """Inverse noise variance per coordinate (lambda)."""
-
-    @property
     def ridge(self) -> float:
         """Ridge coefficient (beta) of the loss that SGD descends."""
+
+    def initial(self, *, rng: RNG) -> Any:
+        """Draw an uninformative starting point."""
+
+    def draw_initial_statistics(self, *, rng: RNG) -> Any:
+        """Draw from the law of the statistics of :meth:`initial`, at a cost free of d."""
+
+    def initial_statistics(self) -> Any:
+        """Large-dimension limit of the statistics of :meth:`initial`."""
+
+    def statistics(self, point: Any) -> Any:
+        """Summary statistics of a point."""
+
+    @property
+    def drift_dimension(self) -> int:
+        """Dimension of the Gaussian integrals of :meth:`drift`, zero if it has none."""
+
+    def drift(self, statistics: Any, *, rule: Rule | None = None, c_delta: float) -> Any:
+        """Drift of the effective dynamics, corrector included.
+
+        Without a rule the problem chooses its quadrature, the same at every call.
+        """
+
+    def direct_kernel(self) -> Kernel:
+        """One SGD step in full dimension; the state is a point."""
+
+    def reduced_kernel(self) -> Kernel:
+        """One SGD step on the statistics; the state is :meth:`reduced_state`."""
+
+    def reduced_state(self, statistics: Any) -> tuple[Array, ...]:
+        """Arrays the reduced kernel updates, with the law of `statistics`."""
+
+    def reduced_statistics(self, state: tuple[Array, ...]) -> Any:
+        """Statistics of a reduced state (leading axes allowed)."""
+
+
+@runtime_checkable
+class LimitDynamics(Dynamics, Protocol):
+    """SGD whose effective dynamics has a limit of infinite precision."""
+
+    def limit_drift(self, statistics: Any) -> Any:
+        """Drift in the limit of infinite precision."""
+
+
+@runtime_checkable
+class Problem(LimitDynamics, Protocol):
+    """A data law, a network and a loss, with their summary statistics and curvature."""
+
+    @property
+    def precision(self) -> float:
+        """Inverse noise variance per coordinate (lambda)."""
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -108,12 +159,6 @@ class Problem(Protocol):
 
     def stream(self, n: int, *, rng: RNG) -> Sample:
         """Return the first `n` draws that SGD in full dimension makes from the same `rng`."""
-
-    def initial(self, *, rng: RNG) -> Any:
-        """Draw an uninformative starting point."""
-
-    def draw_initial_statistics(self, *, rng: RNG) -> Any:
-        """Draw from the law of the statistics of :meth:`initial`, at a cost free of d."""
 
     def loss(self, point: Any, sample: Sample) -> Array:
         """Loss of each draw, without the ridge, shape (n,)."""
@@ -130,29 +175,5 @@ class Problem(Protocol):
     def outlier_count(self, block: Block) -> int:
         """Dimension of the top eigenspace the source aligns the block's parameter with."""
 
-    def statistics(self, point: Any) -> Any:
-        """Summary statistics of a point."""
-
-    def initial_statistics(self) -> Any:
-        """Large-dimension limit of the statistics of :meth:`initial`."""
-
     def embed(self, statistics: Any) -> tuple[Problem, Any]:
         """Return a problem in the fewest dimensions and a point of it with these statistics."""
-
-    def drift(self, statistics: Any, *, rule: Rule, c_delta: float) -> Any:
-        """Drift of the effective dynamics, corrector included."""
-
-    def limit_drift(self, statistics: Any) -> Any:
-        """Drift in the limit of infinite precision."""
-
-    def direct_kernel(self) -> Kernel:
-        """One SGD step in full dimension; the state is a point."""
-
-    def reduced_kernel(self) -> Kernel:
-        """One SGD step on the statistics; the state is :meth:`reduced_state`."""
-
-    def reduced_state(self, statistics: Any) -> tuple[Array, ...]:
-        """Arrays the reduced kernel updates, with the law of `statistics`."""
-
-    def reduced_statistics(self, state: tuple[Array, ...]) -> Any:
-        """Statistics of a reduced state (leading axes allowed)."""

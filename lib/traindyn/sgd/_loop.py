@@ -2,84 +2,249 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from traindyn.parallel import Progress, reporter
-from traindyn.problems.base import Array, Kernel
+from traindyn import _validate
+from traindyn.parallel import Progress, map_ordered, reporter
+from traindyn.problems.base import RNG, Array
+from traindyn.problems.chain import Chain
+from traindyn.trajectory import Trajectory, whole_steps
 
-__all__ = ["advance", "diverged"]
+__all__ = ["OnDivergence", "Stop", "drawn", "run", "run_replicas"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+Stop: TypeAlias = Callable[[Any], ArrayLike]
+OnDivergence: TypeAlias = Literal["raise", "stop"]
 
 # Between two checks for divergence: entries of the state touched, and steps (about 10 ms of
 # work, also for states of two or three numbers).
 _ENTRIES_PER_CHECK = 2**25
 _STEPS_PER_CHECK = 2**17
 
+# Entries of recorded states held at a time: two megabytes. Where every step is looked at,
+# the first batch has this many steps at most.
+_ENTRIES_PER_RECORD = 2**18
+_FEWEST_STEPS = 2**10
+
+
+class _Path(NamedTuple):
+    """Statistics and snapshots at the recorded times, and the step the path was stopped at."""
+
+    statistics: Any
+    snapshots: Any
+    stopped: float
+
+
+def run(
+    chain: Chain,
+    times: ArrayLike,
+    *,
+    step_size: float,
+    rng: RNG,
+    stop: Stop | None,
+    progress: Progress,
+    snapshots: bool = False,
+) -> Trajectory[Any]:
+    """Run a chain from its start; as :func:`traindyn.sgd.direct.run`."""
+    steps = whole_steps(times, step_size)
+    generator = np.random.default_rng(rng)
+    path = _follow(
+        chain, steps, step_size, generator, stop=stop, snapshots=snapshots, progress=progress
+    )
+    return Trajectory(
+        np.asarray(steps * step_size, dtype=np.float64),
+        path.statistics,
+        step_size=step_size,
+        snapshots=path.snapshots,
+        stopped=None if stop is None else np.asarray(path.stopped * step_size),
+    )
+
+
+def run_replicas(
+    draw: Callable[[np.random.Generator], Chain],
+    times: ArrayLike,
+    *,
+    step_size: float,
+    replicas: int,
+    rng: RNG,
+    stop: Stop | None,
+    on_divergence: OnDivergence,
+    workers: int | None,
+    progress: Progress,
+    snapshots: bool = False,
+) -> Trajectory[Any]:
+    """Run a chain for each replica; as :func:`traindyn.sgd.direct.run_replicas`."""
+    steps = whole_steps(times, step_size)
+    replicas = _validate.integer("replicas", replicas, least=1)
+    lenient = _validate.choice("on_divergence", on_divergence, ("raise", "stop")) == "stop"
+
+    def one(item: tuple[int, np.random.Generator]) -> _Path:
+        index, generator = item
+        try:
+            return _follow(
+                draw(generator),
+                steps,
+                step_size,
+                generator,
+                stop=stop,
+                snapshots=snapshots,
+                lenient=lenient,
+            )
+        except FloatingPointError as error:
+            raise FloatingPointError(f"replica {index} of {replicas}: {error}") from None
+
+    children = enumerate(np.random.default_rng(rng).spawn(replicas))
+    paths = map_ordered(one, list(children), workers=workers, progress=progress)
+    statistics, points, stopped = zip(*paths, strict=True)
+    return Trajectory(
+        np.asarray(steps * step_size, dtype=np.float64),
+        _stacked(statistics),
+        step_size=step_size,
+        snapshots=_stacked(points) if snapshots else None,
+        replicas=replicas,
+        stopped=np.array(stopped) * step_size if stop or lenient else None,
+    )
+
+
+def drawn(start: Any, default: Callable[..., Any], generator: np.random.Generator) -> Any:
+    """Return the start of one replica: given, drawn by `start`, or by default."""
+    if start is None:
+        return default(rng=generator)
+    return start(generator) if callable(start) else start
+
+
+def _stacked(records: Sequence[Any]) -> Any:
+    return type(records[0])(*(np.stack(values) for values in zip(*records, strict=True)))
+
+
+def _follow(
+    chain: Chain,
+    steps: IntArray,
+    step_size: float,
+    rng: np.random.Generator,
+    *,
+    stop: Stop | None,
+    snapshots: bool,
+    lenient: bool = False,
+    progress: Progress = False,
+) -> _Path:
+    """Run a chain and record it after the given numbers of steps.
+
+    It ends early where `stop` holds, which is looked at after every step, or, with `lenient`,
+    where it leaves the finite numbers; the last finite record stands for all that is missing.
+    """
+    total, report = int(steps[-1]), reporter(progress)
+    kept: list[tuple[Array, ...]] = []
+    taken, done, stopped = 0, 0, np.inf
+    for marks, records in _stretches(chain, steps, step_size, rng, every_step=stop is not None):
+        good = first = _finite_rows((records,))
+        if good:
+            arrays = chain.arrays(records[:good])
+            with np.errstate(over="ignore", invalid="ignore"):
+                seen = chain.observe(arrays)
+                first = _first(stop, seen, good)
+            good = _finite_rows(tuple(seen))
+        if first < good:
+            good, stopped = first + 1, float(marks[first])
+        elif good < marks.size:
+            before, after = (done, *marks)[good : good + 2]
+            if not lenient or after == 0:
+                raise _diverged(step_size, chain.ridge, before, after)
+            stopped = float(after)
+        if good:
+            columns = (*seen, *(arrays if snapshots else ()))
+            last = tuple(column[good - 1 : good] for column in columns)
+            upto = int(np.searchsorted(steps, marks[good - 1], side="right"))
+            places = np.searchsorted(marks, steps[taken:upto])
+            kept.append(tuple(column[places] for column in columns))
+            taken = upto
+        if stopped < np.inf:
+            kept.append(tuple(np.repeat(row, steps.size - taken, axis=0) for row in last))
+            break
+        done = int(marks[-1])
+        report(done, total)
+    if stopped < np.inf:
+        report(total, total)
+    joined = [np.concatenate(pieces) for pieces in zip(*kept, strict=True)]
+    statistics, rest = joined[: len(seen)], joined[len(seen) :]
+    points = chain.point(*rest) if snapshots and chain.point else None
+    return _Path(type(seen)(*statistics), points, stopped)
+
+
+def _stretches(
+    chain: Chain,
+    steps: IntArray,
+    step_size: float,
+    rng: np.random.Generator,
+    *,
+    every_step: bool,
+) -> Iterator[tuple[IntArray, Array]]:
+    """Advance the state, the start alone first: marks (the end one of them) and records."""
+    vector, state = chain.state()
+    step, constants = chain.kernel
+    longest = max(1, min(_STEPS_PER_CHECK, _ENTRIES_PER_CHECK // vector.size))
+    most = max(1, _ENTRIES_PER_RECORD // vector.size)
+    yield np.zeros(1, dtype=np.int64), vector[None].copy()
+    done, total = 0, int(steps[-1])
+    while done < total:
+        end = min(done + longest, total)
+        if every_step:
+            # A path that stops has wasted no more steps than it took.
+            longer = min(most, max(_FEWEST_STEPS, done))
+            marks = np.arange(done + 1, min(end, done + longer) + 1)
+        else:
+            within = steps[slice(*np.searchsorted(steps, [done, end], side="right"))]
+            marks = np.union1d(within, end)[:most]
+        records = np.empty((marks.size, vector.size))
+        _loop(step, state, constants, rng, step_size, marks - done, vector, records)
+        yield marks, records
+        done = int(marks[-1])
+
 
 @njit(nogil=True)
 def _loop(
-    step: Any, state: Any, constants: Any, rng: np.random.Generator, step_size: float, count: int
+    step: Any,
+    state: Any,
+    constants: Any,
+    rng: np.random.Generator,
+    step_size: float,
+    marks: IntArray,
+    vector: Array,
+    records: Array,
 ) -> None:
-    """Repeat ``step(state, constants, rng, step_size)``.
+    """Repeat ``step(state, constants, rng, step_size)``, recording the state at the marks.
 
     Compiled anew for each step function, which is thereby inlined. Not cached on disk:
     numba's cache never finds a loop again whose argument is a function, and grows.
     """
-    for _ in range(count):
-        step(state, constants, rng, step_size)
-
-
-def advance(
-    kernel: Kernel,
-    state: tuple[Array, ...],
-    steps: NDArray[np.int64],
-    *,
-    step_size: float,
-    ridge: float,
-    rng: np.random.Generator,
-    progress: Progress,
-) -> Iterator[None]:
-    """Run a kernel, pausing after each of the given numbers of steps.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    state : tuple of ndarray
-        Updated in place.
-    steps : ndarray of int, shape (T,)
-        Strictly increasing.
-    step_size, ridge : float
-        The ridge is only quoted in the error.
-    rng : Generator
-    progress : bool, str or callable
-        As in :func:`traindyn.parallel.map_ordered`, over steps.
-
-    Raises
-    ------
-    FloatingPointError
-        As soon as the state is found not finite.
-    """
-    total = int(steps[-1])
-    report = reporter(progress)
-    size = sum(array.size for array in state)
-    chunk = max(1, min(_STEPS_PER_CHECK, _ENTRIES_PER_CHECK // size))
     done = 0
-    for goal in steps:
-        while done < goal:
-            count = min(chunk, int(goal) - done)
-            _loop(kernel.step, state, kernel.constants, rng, step_size, count)
-            if not all(np.isfinite(array).all() for array in state):
-                raise diverged(step_size, ridge, done, done + count)
-            done += count
-            report(done, total)
-        yield
+    for i in range(marks.size):
+        for _ in range(marks[i] - done):
+            step(state, constants, rng, step_size)
+        done = marks[i]
+        records[i] = vector
 
 
-def diverged(step_size: float, ridge: float, before: int, after: int) -> FloatingPointError:
+def _first(stop: Stop | None, statistics: Any, count: int) -> int:
+    """Return the first of `count` places where a path is to be stopped, else `count`."""
+    if stop is None:
+        return count
+    held = _validate.mask("stop(statistics)", stop(statistics), size=count)
+    return int(np.argmax(np.r_[held, True]))
+
+
+def _finite_rows(columns: tuple[Array, ...]) -> int:
+    """Count the leading rows in which everything is finite."""
+    finite = [np.isfinite(column.reshape(len(column), -1)).all(axis=1) for column in columns]
+    return int(np.argmin(np.r_[np.logical_and.reduce(finite), False]))
+
+
+def _diverged(step_size: float, ridge: float, before: int, after: int) -> FloatingPointError:
     """Error that names the step size and the time at which it left the finite numbers."""
     stable = f" (the ridge alone allows step_size < 2 / ridge = {2 / ridge:g})" if ridge else ""
     return FloatingPointError(

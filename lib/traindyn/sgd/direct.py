@@ -14,22 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from traindyn import _validate
-from traindyn.parallel import Progress, map_replicas
-from traindyn.problems.base import RNG, Problem
-from traindyn.sgd._loop import advance, diverged
-from traindyn.trajectory import Trajectory, stack, whole_steps
+from traindyn.parallel import Progress
+from traindyn.problems import chain
+from traindyn.problems.base import RNG, Dynamics
+from traindyn.sgd import _loop
+from traindyn.sgd._loop import OnDivergence, Stop
+from traindyn.trajectory import Trajectory
 
 __all__ = ["run", "run_replicas"]
 
 
 def run(
-    problem: Problem,
+    problem: Dynamics,
     point: Any,
     times: ArrayLike,
     *,
     step_size: float,
     rng: RNG,
+    stop: Stop | None = None,
     snapshots: bool = False,
     progress: Progress = False,
 ) -> Trajectory[Any]:
@@ -37,7 +39,7 @@ def run(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Dynamics
     point : NamedTuple of ndarray
         Start, left unchanged.
     times : array_like, shape (T,)
@@ -46,6 +48,11 @@ def run(
         Learning rate, of order 1 / dimension in the sources.
     rng : int, SeedSequence or Generator
         Stream of the samples.
+    stop : callable, optional
+        ``stop(statistics)``, of statistics with a leading axis over times, returns a bool for
+        each. The path ends at the first step where it is true, looked at after every step
+        (here at the cost of as many evaluations of the statistics), and
+        ``Trajectory.stopped`` tells when.
     snapshots : bool
         Also keep the point at each time: T times the size of a point in memory.
     progress : bool, str or callable
@@ -70,49 +77,27 @@ def run(
     >>> bool(path.statistics.m[-1].trace() > path.statistics.m[0].trace())
     True
     """
-    step_size = _validate.positive("step_size", step_size)
-    steps = whole_steps(times, step_size)
-    problem.statistics(point)  # refuses a wrong shape or a NaN before any work
-    state = tuple(np.array(array, dtype=np.float64, order="C") for array in point)
-    statistics, kept = [], []
-    pauses = advance(
-        problem.direct_kernel(),
-        state,
-        steps,
+    return _loop.run(
+        chain.direct(problem, point),
+        times,
         step_size=step_size,
-        ridge=problem.ridge,
-        rng=np.random.default_rng(rng),
+        rng=rng,
+        stop=stop,
+        snapshots=snapshots,
         progress=progress,
-    )
-    for step, _ in zip(steps, pauses, strict=True):
-        with np.errstate(over="ignore", invalid="ignore"):
-            seen = problem.statistics(type(point)(*state))
-        if not all(np.isfinite(value).all() for value in seen):
-            raise diverged(step_size, problem.ridge, 0, int(step))
-        statistics.append(seen)
-        if snapshots:
-            kept.append([array.copy() for array in state])
-    record = type(statistics[0])
-    return Trajectory(
-        np.asarray(steps * step_size, dtype=np.float64),
-        record(*(np.stack(values) for values in zip(*statistics, strict=True))),
-        step_size=step_size,
-        snapshots=(
-            type(point)(*(np.stack(arrays) for arrays in zip(*kept, strict=True)))
-            if snapshots
-            else None
-        ),
     )
 
 
 def run_replicas(
-    problem: Problem,
+    problem: Dynamics,
     times: ArrayLike,
     *,
     step_size: float,
     replicas: int,
     rng: RNG,
     start: Any | Callable[[np.random.Generator], Any] = None,
+    stop: Stop | None = None,
+    on_divergence: OnDivergence = "raise",
     workers: int | None = None,
     snapshots: bool = False,
     progress: Progress = False,
@@ -121,15 +106,20 @@ def run_replicas(
 
     Parameters
     ----------
-    problem, times, step_size, snapshots
+    problem, times, step_size, stop, snapshots
         As in :func:`run`.
     replicas : int
     rng : int, SeedSequence or Generator
         Root of the streams; each replica has a child of its own, so the result does not
-        depend on the number of workers.
+        depend on the number of workers. That of replica i alone is
+        ``np.random.default_rng(rng).spawn(replicas)[i]``.
     start : point or callable, optional
         Point that every replica starts from, or ``start(generator)`` that draws one.
         Default: a draw of ``problem.initial`` per replica.
+    on_divergence : {"raise", "stop"}
+        What to do with a replica that leaves the finite numbers: raise an error that names
+        it, or let it repeat its last finite record (the start, if there is none); then
+        ``Trajectory.stopped`` is the first time at which it was seen to be gone.
     workers, progress
         As in :func:`traindyn.parallel.map_ordered`, over replicas.
 
@@ -144,11 +134,18 @@ def run_replicas(
         As in :func:`run`.
     """
 
-    def one(generator: np.random.Generator) -> Trajectory[Any]:
-        if start is None:
-            point = problem.initial(rng=generator)
-        else:
-            point = start(generator) if callable(start) else start
-        return run(problem, point, times, step_size=step_size, rng=generator, snapshots=snapshots)
+    def draw(generator: np.random.Generator) -> chain.Chain:
+        return chain.direct(problem, _loop.drawn(start, problem.initial, generator))
 
-    return stack(map_replicas(one, replicas, rng=rng, workers=workers, progress=progress))
+    return _loop.run_replicas(
+        draw,
+        times,
+        step_size=step_size,
+        replicas=replicas,
+        rng=rng,
+        stop=stop,
+        on_divergence=on_divergence,
+        workers=workers,
+        snapshots=snapshots,
+        progress=progress,
+    )

@@ -13,32 +13,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from traindyn import _validate
-from traindyn.parallel import Progress, map_replicas
-from traindyn.problems.base import RNG, Problem
-from traindyn.sgd._loop import advance, diverged
-from traindyn.trajectory import Trajectory, stack, whole_steps
+from traindyn.parallel import Progress
+from traindyn.problems import chain
+from traindyn.problems.base import RNG, Dynamics
+from traindyn.sgd import _loop
+from traindyn.sgd._loop import OnDivergence, Stop
+from traindyn.trajectory import Trajectory
 
 __all__ = ["run", "run_replicas"]
 
 
 def run(
-    problem: Problem,
+    problem: Dynamics,
     statistics: Any,
     times: ArrayLike,
     *,
     step_size: float,
     rng: RNG,
+    stop: Stop | None = None,
     progress: Progress = False,
 ) -> Trajectory[Any]:
     """Run the statistics of SGD from given statistics.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Dynamics
     statistics : NamedTuple of ndarray
         Start, left unchanged.
-    times, step_size, rng, progress
+    times, step_size, rng, stop, progress
         As in :func:`traindyn.sgd.direct.run`.
 
     Returns
@@ -64,42 +66,26 @@ def run(
     >>> path.statistics.R_perp.shape
     (2, 3, 3)
     """
-    step_size = _validate.positive("step_size", step_size)
-    steps = whole_steps(times, step_size)
-    kernel = problem.reduced_kernel()
-    state = problem.reduced_state(statistics)
-    seen = []
-    pauses = advance(
-        kernel,
-        state,
-        steps,
+    return _loop.run(
+        chain.reduced(problem, statistics),
+        times,
         step_size=step_size,
-        ridge=problem.ridge,
-        rng=np.random.default_rng(rng),
+        rng=rng,
+        stop=stop,
         progress=progress,
-    )
-    for step, _ in zip(steps, pauses, strict=True):
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = problem.reduced_statistics(state)
-        if not all(np.isfinite(value).all() for value in found):
-            raise diverged(step_size, problem.ridge, 0, int(step))
-        seen.append(found)
-    record = type(seen[0])
-    return Trajectory(
-        np.asarray(steps * step_size, dtype=np.float64),
-        record(*(np.stack(values) for values in zip(*seen, strict=True))),
-        step_size=step_size,
     )
 
 
 def run_replicas(
-    problem: Problem,
+    problem: Dynamics,
     times: ArrayLike,
     *,
     step_size: float,
     replicas: int,
     rng: RNG,
     start: Any | Callable[[np.random.Generator], Any] = None,
+    stop: Stop | None = None,
+    on_divergence: OnDivergence = "raise",
     workers: int | None = None,
     progress: Progress = False,
 ) -> Trajectory[Any]:
@@ -107,9 +93,9 @@ def run_replicas(
 
     Parameters
     ----------
-    problem, times, step_size
+    problem, times, step_size, stop
         As in :func:`run`.
-    replicas, rng, workers, progress
+    replicas, rng, on_divergence, workers, progress
         As in :func:`traindyn.sgd.direct.run_replicas`.
     start : statistics or callable, optional
         Statistics that every replica starts from, or ``start(generator)`` that draws
@@ -128,11 +114,18 @@ def run_replicas(
         As in :func:`run`.
     """
 
-    def one(generator: np.random.Generator) -> Trajectory[Any]:
-        if start is None:
-            statistics = problem.draw_initial_statistics(rng=generator)
-        else:
-            statistics = start(generator) if callable(start) else start
-        return run(problem, statistics, times, step_size=step_size, rng=generator)
+    def draw(generator: np.random.Generator) -> chain.Chain:
+        statistics = _loop.drawn(start, problem.draw_initial_statistics, generator)
+        return chain.reduced(problem, statistics)
 
-    return stack(map_replicas(one, replicas, rng=rng, workers=workers, progress=progress))
+    return _loop.run_replicas(
+        draw,
+        times,
+        step_size=step_size,
+        replicas=replicas,
+        rng=rng,
+        stop=stop,
+        on_divergence=on_divergence,
+        workers=workers,
+        progress=progress,
+    )

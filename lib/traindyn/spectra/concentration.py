@@ -111,7 +111,7 @@ def large_sample_distance(
     ``(2/9) (1 +- alpha^{-1/2})^2 / precision``.
 
     >>> import numpy as np
-    >>> from traindyn.problems import KGaussianMixture, Statistics
+    >>> from traindyn.problems.k_gmm import KGaussianMixture, Statistics
     >>> problem = KGaussianMixture.orthonormal(3, 50, precision=0.5, ridge=0.1)
     >>> origin = Statistics(np.zeros((3, 3)), np.zeros((3, 3)))
     >>> found = large_sample_distance(problem, origin, "hessian", (0, 0))

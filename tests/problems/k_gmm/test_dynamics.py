@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from traindyn import gaussian
 from traindyn.effective import ode
-from traindyn.problems import KGaussianMixture, Point, Statistics
+from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
 from traindyn.problems.k_gmm import dynamics as dynamics
 from traindyn.problems.k_gmm.printed import as_printed, printed_drift, printed_limit_drift
 from traindyn.sgd import direct

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traindyn.problems import KGaussianMixture, Statistics
+from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 from traindyn.problems.k_gmm import limit as limit
 from traindyn.problems.k_gmm.printed import printed_energy
 

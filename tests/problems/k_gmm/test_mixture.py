@@ -8,7 +8,8 @@ from numba import njit
 from scipy import stats
 
 from traindyn import gaussian, linalg
-from traindyn.problems import KGaussianMixture, Point, Problem, Sample, Statistics
+from traindyn.problems import Problem, Sample
+from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
 from traindyn.problems.k_gmm.printed import literal_ridge, printed_drift, printed_limit_drift
 
 # Nothing is symmetric on purpose: an exchanged index must show.

@@ -1,5 +1,6 @@
 """Diffusive limits of spiked PCA against the reduced chain, printed variants rejected."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,12 +10,16 @@ from scipy import stats
 
 from traindyn.problems.spiked import SpikedTensor, Statistics
 from traindyn.problems.spiked.diffusive import (
+    _curvature,
     barrier,
     critical_window,
+    critical_window_cdf,
     critical_window_moment,
     diverging_equator,
     equator,
     fluctuations,
+    mean_shift,
+    small_noise,
     with_diverging_signal,
 )
 from traindyn.problems.spiked.equilibria import equilibria, informative
@@ -282,6 +287,78 @@ def test_critical_window_moments():
     assert math.isclose(critical_window_moment(1.0, 2.0, c_delta=0.5), scaled, rel_tol=1e-9)
     assert math.isclose(critical_window_moment(-200.0, 2.0, c_delta=1.0), 1 / 200, rel_tol=1e-3)
     assert math.isclose(critical_window_moment(100.0, 2.0, c_delta=1.0), 100.0, rel_tol=1e-3)
+
+
+def test_critical_window_distribution():
+    """Moments of the distribution function are those by quadrature, at either sign of kappa."""
+    for kappa, c in ((-2.0, 1.0), (0.0, 0.6), (3.0, 1.0), (9.0, 0.7)):
+        y = np.linspace(0.0, 8.0, 4001)
+        upper = 1.0 - critical_window_cdf(kappa, y, c_delta=c)
+        second = 4.0 * np.trapezoid(y * upper, y)
+        assert math.isclose(
+            second, critical_window_moment(kappa, 2.0, c_delta=c), rel_tol=1e-5, abs_tol=1e-5
+        )
+        np.testing.assert_allclose(critical_window_cdf(kappa, -y, c_delta=c), upper, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_curvature_is_the_derivative_of_the_jacobian(order):
+    """Symmetric in its last axes, off the fixed points too."""
+    problem, c = SpikedTensor(order, 9, signal=1.7, ridge=0.3), 0.6
+    for u in (np.array([0.5, 0.8]), np.array([-0.3, 1.4])):
+        columns = []
+        for shift in 1e-5 * np.eye(2):
+            ahead, behind = (
+                problem.jacobian(Statistics(*(u + sign * shift)), c_delta=c) for sign in (1, -1)
+            )
+            columns.append((ahead - behind) / 2e-5)
+        found = _curvature(problem, *u, c)
+        np.testing.assert_allclose(found, np.stack(columns, axis=-1), rtol=1e-7, atol=1e-6)
+        np.testing.assert_array_equal(found, np.swapaxes(found, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("order", "signal", "ridge", "c_delta"), [(2, 2.0, 0.0, 1.0), (3, 5.0, 0.4, 0.8)]
+)
+def test_stationary_mean_is_shifted_by_the_inverse_dimension(order, signal, ridge, c_delta):
+    """Mean of both statistics over 4000 chains at n = 400 against the predicted shift.
+
+    z-tests, false alarm 1e-6. The tolerance is the next order, four times the square of the
+    shift over the size of the statistic. No shift is rejected for both.
+    """
+    n, replicas = 400, 4000
+    problem = SpikedTensor(order, n, signal=signal, ridge=ridge)
+    best = informative(problem, c_delta=c_delta)[-1].statistics
+    shift = np.array(mean_shift(problem, best, c_delta=c_delta))
+    times = np.linspace(1.0, 4.0, 13)
+    path = reduced.run_replicas(
+        problem, times, step_size=c_delta / n, replicas=replicas, rng=4, start=best
+    )
+    means = np.stack([values.mean(axis=1) for values in path.statistics], axis=-1)
+    gap = means.mean(axis=0) - np.array(best)
+    error = means.std(axis=0, ddof=1) / math.sqrt(replicas)
+    allowed = 4.0 * (shift / n) ** 2 / np.array(best) + stats.norm.isf(FALSE_ALARM / 4) * error
+    assert np.all(np.abs(gap - shift / n) < allowed)
+    assert np.all(np.abs(gap) > allowed)
+
+
+def test_small_noise_holds_in_every_regime():
+    """Drift of one step exactly, its covariance to 1/n, from the equator to order-one overlap."""
+    c = 0.7
+    for order, n in itertools.product((2, 3, 4), (40, 10**8)):
+        problem = SpikedTensor(order, n, signal=1.7, ridge=0.3)
+        limit = small_noise(problem, c_delta=c)
+        for m, r2 in ((0.0, 0.7), (1e-4, 1.1), (-0.8, 0.6), (0.5, 0.0)):
+            u = np.array([m, r2])
+            moments = problem.step_moments(Statistics(*u), step_size=c / n)
+            speed = (np.array(moments.mean) - u) * n / c
+            # Differences of the means lose the digits of the step size.
+            np.testing.assert_allclose(limit.drift(u), speed, rtol=1e-7, atol=2e-16 * n * 10)
+            if n == 10**8:
+                factor = limit.factor(u)
+                expected = moments.covariance * n / c
+                np.testing.assert_allclose(factor @ factor.T, expected, rtol=1e-5, atol=1e-14)
+        np.testing.assert_array_equal(limit.factor(np.zeros((3, 2))), 0.0)
 
 
 def test_bad_requests_are_named():

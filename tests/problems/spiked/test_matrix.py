@@ -12,6 +12,7 @@ from traindyn.gaussian import gauss_hermite
 from traindyn.problems.spiked import SpikedTensor, Statistics
 from traindyn.problems.spiked.matrix import (
     escape_curve,
+    escape_probability,
     escape_quantile,
     escape_variance,
     solution,
@@ -103,8 +104,10 @@ def test_law_of_the_escape_time():
         return lambda t: stats.chi2(1).sf(n * np.exp(-8.0 * t) / variance)
 
     variance = escape_variance(problem, c_delta=1.0)
-    median = escape_quantile(problem, 0.5, c_delta=1.0)
-    assert math.isclose(law(variance)(median), 0.5)
+    levels = np.array([0.01, 0.5, 0.99])
+    quantiles = escape_quantile(problem, levels, c_delta=1.0)
+    np.testing.assert_allclose(law(variance)(quantiles), levels)
+    np.testing.assert_allclose(escape_probability(problem, quantiles, c_delta=1.0), levels)
     assert stats.kstest(counts / n, law(variance)).pvalue > FALSE_ALARM
     assert stats.kstest(counts / n, law(1.0)).pvalue < FALSE_ALARM
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from traindyn import _validate
-from traindyn.gaussian import Rule, symmetric_sqrt
+from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
 
 __all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]
@@ -490,7 +490,14 @@ class KGaussianMixture:
             second[c] = weighted.T @ pi
         return Moments(mean, second)
 
-    def drift(self, statistics: Statistics, *, rule: Rule, c_delta: float) -> Statistics:
+    @property
+    def drift_dimension(self) -> int:
+        """Dimension of the Gaussian integrals of :meth:`drift`: one for each row."""
+        return self.k
+
+    def drift(
+        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
+    ) -> Statistics:
         r"""Drift of the effective dynamics at finite precision (BGHJ Theorem 5.7, corrected).
 
         .. math::
@@ -508,8 +515,8 @@ class KGaussianMixture:
         Parameters
         ----------
         statistics : Statistics
-        rule : Rule
-            Quadrature for N(0, I_k).
+        rule : Rule, optional
+            Quadrature for N(0, I_k). Default: :func:`traindyn.gaussian.default_rule`.
         c_delta : float
             Limit of step_size * dimension; zero for vanishing noise of the steps.
 
@@ -520,6 +527,7 @@ class KGaussianMixture:
         """
         c_delta = _validate.non_negative("c_delta", c_delta)
         m, R_perp = statistics
+        rule = default_rule(self.k) if rule is None else rule
         moments = self.moments(statistics, rule=rule)
         mean_response = np.tensordot(self.weights, moments.response, axes=1) / self.precision
         dm = self._class_pull(moments.mean) - self.ridge * m - mean_response @ m

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from traindyn import _validate
-from traindyn.gaussian import Rule, symmetric_sqrt
+from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 
@@ -42,7 +42,7 @@ def literal_ridge(problem: KGaussianMixture, step_size: float) -> KGaussianMixtu
 
 
 def printed_drift(
-    problem: KGaussianMixture, statistics: Statistics, *, rule: Rule, c_delta: float
+    problem: KGaussianMixture, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
 ) -> Statistics:
     r"""Drift of BGHJ (5.5) and (5.6) as printed.
 
@@ -61,6 +61,7 @@ def printed_drift(
     """
     c_delta = _validate.non_negative("c_delta", c_delta)
     p, k, precision = problem.weights, problem.k, problem.precision
+    rule = default_rule(k) if rule is None else rule
     moments = problem.moments(statistics, rule=rule)
     noise_term = moments.response.sum(axis=0) @ statistics.R_perp / precision
     parallel = problem.coordinates(statistics.m)
@@ -108,7 +109,9 @@ def printed_energy(problem: KGaussianMixture, statistics: Statistics) -> float:
 class _PrintedMixture(KGaussianMixture):
     """The mixture with the printed effective dynamics, see :func:`as_printed`."""
 
-    def drift(self, statistics: Statistics, *, rule: Rule, c_delta: float) -> Statistics:
+    def drift(
+        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
+    ) -> Statistics:
         """Drift as printed."""
         return printed_drift(self, statistics, rule=rule, c_delta=c_delta)
 

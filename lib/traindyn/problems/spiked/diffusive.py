@@ -10,51 +10,31 @@ drift and a noise factor F, which may lose rank, for any limit :math:`c_\delta` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
-from scipy.linalg import expm, solve_continuous_lyapunov
+from scipy.integrate import cumulative_simpson, quad
 
 from traindyn import _validate
-from traindyn.gaussian import symmetric_sqrt
+from traindyn.diffusion import Diffusion, LinearDiffusion
 from traindyn.problems.base import Array
 from traindyn.problems.spiked.tensor import SpikedTensor, Statistics
 
 __all__ = [
     "Barrier",
-    "Diffusion",
-    "LinearDiffusion",
     "barrier",
     "critical_window",
+    "critical_window_cdf",
     "critical_window_moment",
     "diverging_equator",
     "equator",
     "fluctuations",
+    "mean_shift",
+    "small_noise",
     "with_diverging_signal",
 ]
-
-
-class Diffusion(NamedTuple):
-    """A stochastic differential equation ``du = drift(u) dt + factor(u) dB``.
-
-    Attributes
-    ----------
-    names : tuple of str
-        What the coordinates of u are.
-    drift : callable
-        From shape (..., dim) to shape (..., dim).
-    factor : callable
-        From shape (..., dim) to shape (..., dim, noises); the diffusion matrix is
-        ``factor @ factor.T``.
-    """
-
-    names: tuple[str, ...]
-    drift: Callable[[Array], Array]
-    factor: Callable[[Array], Array]
 
 
 class Barrier(NamedTuple):
@@ -70,72 +50,6 @@ class Barrier(NamedTuple):
 
     position: float
     height: float
-
-
-@dataclass(frozen=True)
-class LinearDiffusion:
-    """A linear equation ``du = matrix u dt + dM`` with ``d<M> = noise dt``.
-
-    Attributes
-    ----------
-    names : tuple of str
-    matrix : ndarray, shape (dim, dim)
-    noise : ndarray, shape (dim, dim)
-    """
-
-    names: tuple[str, ...]
-    matrix: Array
-    noise: Array
-
-    def diffusion(self) -> Diffusion:
-        """Return the same equation by its drift and noise factor."""
-        root = symmetric_sqrt(self.noise)
-        return Diffusion(
-            self.names,
-            lambda u: np.asarray(u) @ self.matrix.T,
-            lambda u: np.broadcast_to(root, (*np.shape(u)[:-1], *root.shape)),
-        )
-
-    def covariance(self, times: ArrayLike, start: ArrayLike) -> Array:
-        """Covariance of u at given times.
-
-        Parameters
-        ----------
-        times : array_like, shape (T,)
-        start : array_like, shape (dim, dim)
-            Covariance at time 0.
-
-        Returns
-        -------
-        ndarray, shape (T, dim, dim)
-        """
-        n = self.matrix.shape[0]
-        begin = _validate.positive_semidefinite("start", start, size=n)
-        grid = _validate.finite("times", times, shape=(None,))
-        # Van Loan's exponential: transition matrix and accumulated noise at once.
-        block = np.zeros((2 * n, 2 * n))
-        block[:n, :n], block[:n, n:], block[n:, n:] = -self.matrix, self.noise, self.matrix.T
-        exponential = expm(grid[:, None, None] * block)
-        transition = np.swapaxes(exponential[:, n:, n:], 1, 2)
-        found = transition @ (begin @ np.swapaxes(transition, 1, 2) + exponential[:, :n, n:])
-        return np.asarray(0.5 * (found + np.swapaxes(found, 1, 2)))
-
-    def stationary(self) -> Array:
-        """Stationary covariance, shape (dim, dim).
-
-        Raises
-        ------
-        ValueError
-            If the equation is not stable.
-        """
-        slowest = float(np.linalg.eigvals(self.matrix).real.max())
-        if slowest >= 0:
-            raise ValueError(
-                "matrix must have eigenvalues with negative real parts for a stationary "
-                f"covariance, got {slowest:.6g}"
-            )
-        found = solve_continuous_lyapunov(self.matrix, -self.noise)
-        return np.asarray(0.5 * (found + found.T))
 
 
 def fluctuations(
@@ -193,6 +107,97 @@ def fluctuations(
         matrix,
         c_delta * problem.volatility(statistics),
     )
+
+
+def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float) -> Statistics:
+    r"""Limit of :math:`n\,(E u - u_*)` in the stationary regime at a stable fixed point.
+
+    Around :math:`u_*` the drift of one step has mean zero to the order 1/n, which gives
+
+    .. math:: h'(u_*)\, b + \tfrac12 h''(u_*) : C + h_1(u_*) = 0,
+
+    with C the stationary covariance of :func:`fluctuations` and h_1 the limit of n times the
+    excess of the exact drift of one step over h, which has only the radial component
+    :math:`c_\delta \big(d^2 r_\perp^2 - 4 k R^{2k-2} + 4 k (k-1) R^{2k-4} r_\perp^2\big)`,
+    :math:`d = 2 k R^{2k-2} + \alpha`. Not in the source.
+
+    Parameters
+    ----------
+    problem : SpikedTensor
+    statistics : Statistics
+        A stable fixed point.
+    c_delta : float
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ValueError
+        As :func:`fluctuations`, and if the fixed point is not stable.
+
+    Examples
+    --------
+    >>> problem = SpikedTensor(2, 100, signal=2.0)
+    >>> shift = mean_shift(problem, Statistics(1.0, 1.0), c_delta=1.0)
+    >>> print(shift.m.round(6), shift.r2.round(6))
+    -3.125 1.833333
+    """
+    covariance = fluctuations(problem, statistics, c_delta=c_delta).stationary()
+    m, r2 = (float(value) for value in statistics)
+    finite = np.array([0.0, _finite_drift(problem, np.array(m), np.array(r2), c_delta)])
+    curved = 0.5 * np.einsum("ijk,jk->i", _curvature(problem, m, r2, c_delta), covariance)
+    jacobian = problem.jacobian(statistics, c_delta=c_delta)
+    return Statistics(*(np.array(part) for part in np.linalg.solve(jacobian, -curved - finite)))
+
+
+def small_noise(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
+    r"""Equation with noise of order :math:`n^{-1/2}` that holds in every regime at once.
+
+    .. math:: du = \big(h(u) + \tfrac1n h_1(u)\big)\, dt
+              + \sqrt{\tfrac{c_\delta}{n} J V J^T(u)}\; dB, \qquad u = (m, r_\perp^2),
+
+    whose drift is that of one step of SGD exactly: h is the effective dynamics (BGJ 3.1), and
+    h_1 as in :func:`mean_shift`. The ballistic limit and every diffusive one of this room are
+    limits of it, so that it also covers the passage from the equator to the informative fixed
+    points, for which BGJ Section 3 would stitch them together. It is good as long as one step
+    changes the drift by little.
+
+    Parameters
+    ----------
+    problem : SpikedTensor
+        Its dimension n enters.
+    c_delta : float
+
+    Returns
+    -------
+    Diffusion
+        Two noises, along the spike and along the orthogonal part of x.
+    """
+    c = _validate.non_negative("c_delta", c_delta)
+    k, scale = problem.order, c / problem.dimension
+
+    def drift(u: Array) -> Array:
+        m, r2 = np.moveaxis(np.asarray(u, dtype=np.float64), -1, 0)
+        found = np.stack(problem.drift(Statistics(m, r2), c_delta=c), axis=-1)
+        found[..., 1] += _finite_drift(problem, m, r2, c) / problem.dimension
+        return np.asarray(found)
+
+    def factor(u: Array) -> Array:
+        m, r2 = np.moveaxis(np.asarray(u, dtype=np.float64), -1, 0)
+        x = np.stack([m, np.sqrt(np.maximum(r2, 0.0))], axis=-1)
+        square = (x**2).sum(axis=-1)[..., None, None]
+        # Root of the covariance of the gradient, eigenvalues k apart; then the gradients of
+        # m and r2 along the two directions.
+        outer = x[..., :, None] * x[..., None, :]
+        unit = np.divide(outer, square, out=np.zeros_like(outer), where=square > 0)
+        root = np.eye(2) + (math.sqrt(k) - 1.0) * unit
+        root *= 2.0 * np.sqrt(scale * k * square ** (k - 1))
+        root[..., 1, :] *= 2.0 * x[..., 1, None]
+        return np.asarray(root)
+
+    return Diffusion(("m", "r2"), drift, factor)
 
 
 def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
@@ -330,17 +335,77 @@ def critical_window_moment(kappa: float, power: float, *, c_delta: float) -> flo
     kappa = _validate.number("kappa", kappa)
     power = _validate.non_negative("power", power)
     c = _validate.positive("c_delta", c_delta)
-    top = max(kappa, 0.0) ** 2 / 4.0
-
-    def density(y: float) -> float:
-        return math.exp((0.5 * kappa * y**2 - 0.25 * y**4 - top) / c**2)
-
-    # Beyond `far` the exponent is below -700 everywhere.
-    far = math.sqrt(abs(kappa) + math.sqrt(2800.0) * c + max(kappa, 0.0))
+    far = _window_end(kappa, c)
     middle = [math.sqrt(kappa)] if kappa > 0 else None
-    mass = quad(density, 0.0, far, points=middle, epsabs=0.0)[0]
-    moment = quad(lambda y: y**power * density(y), 0.0, far, points=middle, epsabs=0.0)[0]
-    return float(moment / mass)
+
+    def moment(power: float) -> float:
+        def weighted(y: float) -> float:
+            return float(y**power * np.exp(_window_exponent(y, kappa, c)))
+
+        return float(quad(weighted, 0.0, far, points=middle, epsabs=0.0)[0])
+
+    return moment(power) / moment(0.0)
+
+
+def critical_window_cdf(kappa: float, y: ArrayLike, *, c_delta: float) -> Array:
+    """Stationary distribution function in the critical window.
+
+    Parameters
+    ----------
+    kappa : float
+    y : array_like
+        Values of n^(1/4) m.
+    c_delta : float
+
+    Returns
+    -------
+    ndarray, shape of `y`
+        Accurate to about 1e-6.
+
+    Examples
+    --------
+    >>> print(critical_window_cdf(1.0, [-1.0, 0.0, 1.0], c_delta=1.0).round(3))
+    [0.211 0.5   0.789]
+    """
+    kappa = _validate.number("kappa", kappa)
+    c = _validate.positive("c_delta", c_delta)
+    wanted = _validate.finite("y", y)
+    far = _window_end(kappa, c)
+    grid = np.linspace(-far, far, 8001)
+    mass = cumulative_simpson(np.exp(_window_exponent(grid, kappa, c)), x=grid, initial=0.0)
+    return np.interp(wanted, grid, np.maximum.accumulate(mass / mass[-1]))
+
+
+def _window_exponent(y: ArrayLike, kappa: float, c: float) -> Array:
+    """Logarithm of the density of the critical window, zero at its largest."""
+    square = np.asarray(y, dtype=np.float64) ** 2
+    return np.asarray((0.5 * kappa * square - 0.25 * square**2 - max(kappa, 0.0) ** 2 / 4.0) / c**2)
+
+
+def _window_end(kappa: float, c: float) -> float:
+    """Where the exponent has fallen below -700."""
+    return math.sqrt(abs(kappa) + math.sqrt(2800.0) * c + max(kappa, 0.0))
+
+
+def _finite_drift(problem: SpikedTensor, m: Array, r2: Array, c: float) -> Array:
+    """N times the excess of the exact drift of r2 in one step over its limit; m has none."""
+    k, square = problem.order, m * m + r2
+    bulk, extra = 4.0 * k * square ** (k - 1), 4.0 * k * (k - 1) * square ** (k - 2)
+    return np.asarray(c * ((0.5 * bulk + problem.ridge) ** 2 * r2 - bulk + extra * r2))
+
+
+def _curvature(problem: SpikedTensor, m: float, r2: float, c: float) -> Array:
+    """Second derivatives of the drift of (m, r2), shape (2, 2, 2), first axis the drift."""
+    k = problem.order
+    square, excess = m * m + r2, r2 - c
+    slope = 2.0 * k * (k - 1) * square ** (k - 2)
+    bend = 2.0 * k * (k - 1) * (k - 2) * square ** (k - 3) if k > 2 else 0.0
+    pull = 2.0 * problem.signal * k * (k - 1) * (k - 2) * m ** (k - 3) if k > 2 else 0.0
+    mixed = slope + 2.0 * m * m * bend
+    drift_m = [[pull - 6.0 * m * slope - 4.0 * m**3 * bend, -mixed], [-mixed, -m * bend]]
+    across = m * (slope + excess * bend)
+    drift_r2 = [[excess * mixed, across], [across, slope + 0.5 * excess * bend]]
+    return np.array([drift_m, -4.0 * np.array(drift_r2)])
 
 
 def _equator(problem: SpikedTensor, signal: float, c_delta: float) -> Diffusion:

@@ -25,7 +25,13 @@ from traindyn.problems.base import Array
 from traindyn.problems.spiked.tensor import SpikedTensor, Statistics
 from traindyn.trajectory import Trajectory
 
-__all__ = ["escape_curve", "escape_quantile", "escape_variance", "solution"]
+__all__ = [
+    "escape_curve",
+    "escape_probability",
+    "escape_quantile",
+    "escape_variance",
+    "solution",
+]
 
 
 def solution(
@@ -100,7 +106,9 @@ def escape_curve(
     .. math:: m(t)^2 \approx \frac{\lambda - c_\delta}
               {1 + n (\lambda - c_\delta) G^{-2} e^{-8 (\lambda - c_\delta) t}} :
 
-    the diffusion at the equator (BGJ 3.2) stitched to the flow that leaves it.
+    the diffusion at the equator (BGJ 3.2) stitched to the flow that leaves it. A start whose
+    radius is not c_delta adds an error of order :math:`n^{-c_\delta / (\lambda - c_\delta)}`,
+    what is left of it at the time of the escape.
 
     Parameters
     ----------
@@ -121,6 +129,35 @@ def escape_curve(
     gaussian = _validate.number("gaussian", gaussian)
     growth = np.exp(8.0 * gap * grid) * gaussian**2 / problem.dimension
     return np.asarray(gap * growth / (gap + growth))
+
+
+def escape_probability(problem: SpikedTensor, times: ArrayLike, *, c_delta: float) -> Array:
+    """Probability that a random start has half its final squared overlap by given times.
+
+    The inverse of :func:`escape_quantile`.
+
+    Parameters
+    ----------
+    problem : SpikedTensor
+        Of order two, without ridge, the signal above c_delta.
+    times : array_like
+    c_delta : float
+
+    Returns
+    -------
+    ndarray, shape of `times`
+
+    Examples
+    --------
+    >>> problem = SpikedTensor(2, 1500, signal=1.5)
+    >>> print(escape_probability(problem, [1.0, 2.0, 4.0], c_delta=1.0).round(3))
+    [0.032 0.772 0.996]
+    """
+    variance = escape_variance(problem, c_delta=c_delta)
+    gap = problem.signal - c_delta
+    grid = _validate.finite("times", times)
+    square = problem.dimension * gap * np.exp(-8.0 * gap * grid)
+    return np.asarray(stats.chi2(1).sf(square / variance))
 
 
 def escape_quantile(problem: SpikedTensor, probability: ArrayLike, *, c_delta: float) -> Array:

@@ -343,6 +343,11 @@ class SpikedTensor:
         fit = square**self.order - 2.0 * self.signal * m**self.order
         return np.asarray(fit + 0.5 * self.ridge * square)
 
+    @property
+    def drift_dimension(self) -> int:
+        """Dimension of the Gaussian integrals of :meth:`drift`: none."""
+        return 0
+
     def drift(
         self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
     ) -> Statistics:

@@ -1,0 +1,136 @@
+"""Stochastic differential equations as objects, given by a drift and a noise factor.
+
+The diffusion matrix is ``factor @ factor.T`` and may lose rank, everywhere or at points, as
+those of the sources do; a factor exists in either case, its inverse or a Cholesky factor need
+not. Linear equations carry their covariances in closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import expm, solve_continuous_lyapunov
+
+from traindyn import _validate
+from traindyn.gaussian import symmetric_sqrt
+
+__all__ = ["Diffusion", "LinearDiffusion", "van_loan"]
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+class Diffusion(NamedTuple):
+    """A stochastic differential equation ``du = drift(u) dt + factor(u) dB``.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the coordinates of u are.
+    drift : callable
+        From shape (..., dim) to shape (..., dim).
+    factor : callable
+        From shape (..., dim) to shape (..., dim, noises); the diffusion matrix is
+        ``factor @ factor.T``.
+    """
+
+    names: tuple[str, ...]
+    drift: Callable[[Array], Array]
+    factor: Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class LinearDiffusion:
+    """A linear equation ``du = matrix u dt + dM`` with ``d<M> = noise dt``.
+
+    Attributes
+    ----------
+    names : tuple of str
+    matrix : ndarray, shape (dim, dim)
+    noise : ndarray, shape (dim, dim)
+    """
+
+    names: tuple[str, ...]
+    matrix: Array
+    noise: Array
+
+    def diffusion(self) -> Diffusion:
+        """Return the same equation by its drift and noise factor."""
+        root = symmetric_sqrt(self.noise)
+        return Diffusion(
+            self.names,
+            lambda u: np.asarray(u) @ self.matrix.T,
+            lambda u: np.broadcast_to(root, (*np.shape(u)[:-1], *root.shape)),
+        )
+
+    def covariance(self, times: ArrayLike, start: ArrayLike) -> Array:
+        """Covariance of u at given times.
+
+        Parameters
+        ----------
+        times : array_like, shape (T,)
+        start : array_like, shape (dim, dim)
+            Covariance at time 0.
+
+        Returns
+        -------
+        ndarray, shape (T, dim, dim)
+        """
+        n = self.matrix.shape[0]
+        begin = _validate.positive_semidefinite("start", start, size=n)
+        grid = _validate.finite("times", times, shape=(None,))
+        transition, noise = van_loan(self.matrix, self.noise, grid)
+        return transition @ begin @ np.swapaxes(transition, 1, 2) + noise
+
+    def stationary(self) -> Array:
+        """Stationary covariance, shape (dim, dim).
+
+        Raises
+        ------
+        ValueError
+            If the equation is not stable.
+        """
+        slowest = float(np.linalg.eigvals(self.matrix).real.max())
+        if slowest >= 0:
+            raise ValueError(
+                "matrix must have eigenvalues with negative real parts for a stationary "
+                f"covariance, got {slowest:.6g}"
+            )
+        found = solve_continuous_lyapunov(self.matrix, -self.noise)
+        return np.asarray(0.5 * (found + found.T))
+
+
+def van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
+    """Transition matrices of a linear equation and the covariances of its noise.
+
+    Parameters
+    ----------
+    matrix, noise : ndarray, shape (n, n)
+        As in :class:`LinearDiffusion`.
+    times : ndarray, shape (...)
+
+    Returns
+    -------
+    transition : ndarray, shape (..., n, n)
+        ``exp(t matrix)``.
+    covariance : ndarray, shape (..., n, n)
+        Of u at time t, started from zero.
+    """
+    n, widths = matrix.shape[0], np.asarray(times, dtype=np.float64)
+    # Van Loan's exponential: transition matrix and accumulated noise at once. It grows where
+    # the transition decays, so it is taken of a short time, which is then doubled.
+    doublings = np.ceil(np.log2(np.maximum(np.abs(widths) * np.linalg.norm(matrix), 1.0)))
+    block = np.zeros((2 * n, 2 * n))
+    block[:n, :n], block[:n, n:], block[n:, n:] = -matrix, noise, matrix.T
+    exponential = expm((widths / 2.0**doublings)[..., None, None] * block)
+    transition = np.ascontiguousarray(np.swapaxes(exponential[..., n:, n:], -1, -2))
+    found = transition @ exponential[..., :n, n:]
+    for done in range(int(doublings.max(initial=0.0))):
+        more = doublings > done
+        half = transition[more]
+        found[more] += half @ found[more] @ np.swapaxes(half, -1, -2)
+        transition[more] = half @ half
+    return transition, np.asarray(0.5 * (found + np.swapaxes(found, -1, -2)))

@@ -1,0 +1,359 @@
+r"""Diffusive limits around fixed points at infinite precision (BGJ Propositions 4.3 and 5.1).
+
+At a fixed point the neurons of class c have sizes :math:`a_i = |v_i| = |m_i|` with
+:math:`\sum a_i^2 = C_c`. Let :math:`\tilde v_i` and :math:`\tilde m_i` be :math:`\sqrt N` times
+the deviations of these two sizes, for step sizes :math:`c_\delta / N`. They follow
+
+.. math:: d\tilde v_i &= \big[ \alpha (\tilde m_i - \tilde v_i)
+            - \alpha (1 - \alpha / \kappa_c) |s_c|\, a_i\, p_c \big] dt + \alpha a_i\, d\beta_c, \\
+          d\tilde m_i &= \big[ \alpha (\tilde v_i - \tilde m_i)
+            - \alpha (1 - \alpha / \kappa_c) |s_c|\, a_i\, p_c \big] dt + \alpha a_i\, d\beta_c,
+
+with :math:`p_c = \sum_{k \in I_c} a_k (\tilde v_k + \tilde m_k)` and one Brownian motion per
+class, the same for all its neurons, of covariance
+:math:`d\langle \beta_c, \beta_{c'} \rangle = c_\delta (1_{c = c'} / P_c - 1)\, dt` for class
+probabilities :math:`P_c`: a draw from one class is none from another. In the binary mixture this
+is rank one, with 1 and -1; in the XOR mixture it has 3 on and -1 off the diagonal.
+
+The source prints the opposite sign in front of :math:`p_c`, with which it would grow. In fact
+it is an Ornstein-Uhlenbeck process, :func:`radial`; :math:`\tilde v - \tilde m` decays without
+noise, and the part of :math:`\tilde v + \tilde m` along the set of fixed points does not move.
+Neurons at zero stay there exactly and are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+from traindyn.diffusion import LinearDiffusion
+from traindyn.problems.base import Array
+from traindyn.problems.two_layer import limit
+from traindyn.problems.two_layer.equilibria import FixedSet, locate
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+
+__all__ = [
+    "around",
+    "blown_up",
+    "overlap_variance",
+    "quarter_circle",
+    "quarter_circles",
+    "radial",
+    "radial_part",
+    "radial_pull",
+]
+
+_ON_RING = 1e-9
+
+
+class _Base(NamedTuple):
+    """A fixed point in the coordinates of its diffusion."""
+
+    place: FixedSet
+    neurons: NDArray[np.int64]  # that do not vanish
+    group: NDArray[np.int64]  # class of each of them
+    sizes: Array  # |v_i| of each
+    v_sign: Array
+    m_sign: Array  # sign of m along the line of the class
+    lines: NDArray[np.int64]
+
+
+def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
+    """Point of the quarter circle of the binary mixture with v = m = a (BGJ Prop. 4.2).
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+        Binary; of any width, then it is a piece of a sphere.
+    a : array_like, shape (K,)
+        All of one sign, with squares that sum to C.
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ValueError
+        If `a` is not on the open quarter circle.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(4.0))
+    >>> quarter_circle(problem, [0.6 * radius, 0.8 * radius]).m.round(5).tolist()
+    [[0.70645], [0.94193]]
+    """
+    sizes = _validate.finite("a", a, shape=(problem.width,))
+    if not (np.all(sizes > 0) or np.all(sizes < 0)):
+        raise ValueError(f"a must be all positive or all negative, got {sizes.tolist()}")
+    labels = np.asarray(problem.labels)
+    if limit.lines(problem).directions.shape[0] != 1 or sorted(labels.tolist()) != [0, 1]:
+        raise ValueError(
+            f"problem must be a binary mixture, got labels {labels.tolist()} on "
+            f"{limit.lines(problem).directions.shape[0]} lines"
+        )
+    c = int(np.flatnonzero(labels == int(sizes[0] > 0))[0])
+    return _on_rings(problem, sizes, np.full(problem.width, c))
+
+
+def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
+    """Return the base point of BGJ Proposition 5.1: two quarter circles of the XOR mixture.
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+        XOR.
+    a : array_like, shape (K,)
+        Positive entries are v and the overlap with mu of neurons that answer mu, negative
+        ones v and the overlap with nu of neurons that answer -nu, zeros neurons at zero. The
+        squares of either sign sum to C.
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ValueError
+        If `a` is not on the two quarter circles.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.xor(4, 20, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(1.5))
+    >>> base = quarter_circles(problem, radius * np.array([0.6, 0.8, -0.8, -0.6]))
+    >>> base.v.round(4).tolist(), base.m[3].round(4).tolist()
+    ([0.3821, 0.5094, -0.5094, -0.3821], [-0.0, -0.3821])
+    """
+    sizes = _validate.finite("a", a, shape=(problem.width,))
+    known, labels = limit.lines(problem), np.asarray(problem.labels)
+    if sorted(labels.tolist()) != [0, 0, 1, 1] or known.directions.shape[0] != 2:
+        raise ValueError(
+            f"problem must be an XOR mixture, got labels {labels.tolist()} on "
+            f"{known.directions.shape[0]} lines"
+        )
+    mu = int(np.flatnonzero((labels == 1) & (known.side == 1))[0])
+    minus_nu = int(np.flatnonzero((labels == 0) & (known.side == -1))[0])
+    group = np.where(sizes > 0, mu, np.where(sizes < 0, minus_nu, -1))
+    return _on_rings(problem, sizes, group)
+
+
+def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) -> LinearDiffusion:
+    r"""Limit of :math:`\sqrt N (u - u_*)` at a fixed point, for step sizes c_delta / N.
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+        Its precision is not used: it stands for infinity.
+    base : Statistics
+        A fixed point at infinite precision (:mod:`traindyn.problems.two_layer.equilibria`),
+        with ``R_perp = 0``.
+    c_delta : float, default 1
+
+    Returns
+    -------
+    LinearDiffusion
+        In the coordinates of :func:`blown_up`: v of the neurons that do not vanish, then their
+        m along the line of their class.
+
+    Raises
+    ------
+    ValueError
+        If `base` is not a fixed point.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(4.0))
+    >>> limit = around(problem, quarter_circle(problem, [0.6 * radius, 0.8 * radius]))
+    >>> np.linalg.matrix_rank(limit.noise)
+    np.int64(1)
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    known = _read(problem, base)
+    ridge, count = problem.ridge, len(known.neurons)
+    signs = np.concatenate([known.v_sign, known.m_sign])
+    exchange = np.kron(np.array([[-1.0, 1.0], [1.0, -1.0]]), ridge * np.eye(count))
+    kicks = c_delta * ridge**2 * np.outer(known.sizes, known.sizes)
+    kicks = kicks * _beta(problem)[np.ix_(known.group, known.group)]
+    turn = np.outer(signs, signs)
+    return LinearDiffusion(
+        _names(known), turn * exchange - radial_pull(problem, base), turn * np.tile(kicks, (2, 2))
+    )
+
+
+def radial_pull(problem: TwoLayerMixture, base: Statistics) -> Array:
+    r"""Part of the drift of :func:`around` that pulls classes back to their size.
+
+    Returns
+    -------
+    ndarray, shape (2 n, 2 n)
+        The matrix of :math:`\alpha (1 - \alpha / \kappa_c) |s_c|\, a_i\, p_c`; positive
+        semi-definite, it enters with a minus sign.
+    """
+    known = _read(problem, base)
+    classes = known.place.classes
+    rates = problem.ridge * (1.0 - problem.ridge / classes.gains) * classes.radii
+    same = known.group[:, None] == known.group
+    pull = same * np.outer(rates[known.group] * known.sizes, known.sizes)
+    signs = np.concatenate([known.v_sign, known.m_sign])
+    return np.asarray(np.outer(signs, signs) * np.tile(pull, (2, 2)))
+
+
+def radial(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) -> LinearDiffusion:
+    r"""Limit of :math:`p_c`, the noisy direction of each occupied class.
+
+    .. math:: dp_c = -2 \alpha (1 - \alpha / \kappa_c) |s_c|\, C_c\, p_c\, dt
+              + 2 \alpha C_c\, d\beta_c ,
+
+    with stationary variance :math:`\alpha C / (1 - 2 \alpha)` in the binary mixture and
+    :math:`3 \alpha C / (1 - 4 \alpha)`, correlation -1/3, in the XOR mixture.
+
+    Parameters
+    ----------
+    problem, base, c_delta
+        As for :func:`around`.
+
+    Returns
+    -------
+    LinearDiffusion
+        One coordinate per occupied class, in increasing order; see :func:`radial_part`.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(4.0))
+    >>> base = quarter_circle(problem, [0.6 * radius, 0.8 * radius])
+    >>> radial(problem, base).stationary().round(5).tolist()
+    [[0.17329]]
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    place = locate(problem, base)
+    ridge, classes = problem.ridge, place.classes
+    kept = list(place.occupied)
+    sizes = classes.sizes[kept]
+    rates = 2.0 * ridge * (1.0 - ridge / classes.gains[kept]) * classes.radii[kept] * sizes
+    kicks = 2.0 * ridge * sizes
+    noise = c_delta * np.outer(kicks, kicks) * _beta(problem)[np.ix_(kept, kept)]
+    return LinearDiffusion(tuple(f"p_{c}" for c in kept), -np.diag(rates), noise)
+
+
+def overlap_variance(problem: TwoLayerMixture, c: int, *, c_delta: float = 1.0) -> float:
+    r"""Stationary variance of :math:`\sqrt N |m_i|` of the only neuron of class c.
+
+    .. math:: \frac{c_\delta\, \alpha}{4 |s_c|} \cdot \frac{1 / P_c - 1}{1 - \alpha / \kappa_c},
+
+    that is :math:`\alpha / (4 (1 - 2 \alpha))` in the binary mixture and
+    :math:`3 \alpha / (4 (1 - 4 \alpha))` in the XOR mixture. It is also the variance of the
+    radius of a class with several neurons.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
+    >>> overlap_variance(problem, 0)
+    0.03125
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    c = _validate.integer("c", c, least=0, most=len(problem.labels) - 1)
+    alone = FixedSet(problem, (c,) + (-1,) * (problem.width - 1))
+    classes, ridge = alone.classes, problem.ridge
+    spread = (1.0 / float(problem.weights[c]) - 1.0) / (1.0 - ridge / classes.gains[c])
+    return float(c_delta * ridge / (4.0 * classes.radii[c]) * spread)
+
+
+def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics) -> Array:
+    r"""Coordinates :math:`\sqrt N (u - u_*)` of :func:`around`, with N the dimension.
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+    base : Statistics
+        The fixed point.
+    statistics : Statistics
+        Leading axes allowed, as in a trajectory.
+
+    Returns
+    -------
+    ndarray, shape (..., 2 n)
+        For n neurons that do not vanish.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(4.0))
+    >>> base = quarter_circle(problem, [0.6 * radius, 0.8 * radius])
+    >>> blown_up(problem, base, base._replace(v=base.v + 0.1)).round(12).tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    known = _read(problem, base)
+    return math.sqrt(problem.dimension) * (
+        _coordinates(problem, known, statistics) - _coordinates(problem, known, base)
+    )
+
+
+def radial_part(problem: TwoLayerMixture, base: Statistics, u: ArrayLike) -> Array:
+    """Return p of each occupied class, shape (..., classes), from coordinates (..., 2 n).
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
+    >>> base = quarter_circle(problem, np.sqrt(np.log(4.0)) * np.array([0.6, 0.8]))
+    >>> radial_part(problem, base, [1.0, 0.0, 0.0, 0.0]).round(5).tolist()
+    [0.70645]
+    """
+    known = _read(problem, base)
+    count = len(known.neurons)
+    values = np.asarray(u, dtype=np.float64)
+    grown = values[..., :count] * known.v_sign + values[..., count:] * known.m_sign
+    mine = known.group[:, None] == np.array(known.place.occupied)
+    return np.asarray((grown * known.sizes) @ mine.astype(np.float64))
+
+
+def _on_rings(problem: TwoLayerMixture, a: Array, group: Array) -> Statistics:
+    """Point with these sizes, each occupied class checked to have the right radius."""
+    place = FixedSet(problem, tuple(int(c) for c in group))
+    for c in place.occupied:
+        square, wanted = float(np.square(a[group == c]).sum()), float(place.classes.sizes[c])
+        if abs(square - wanted) > _ON_RING * max(1.0, wanted):
+            raise ValueError(
+                f"a must have squares that sum to {wanted:.12g} in class {c}, got {square:.12g}"
+            )
+    return place.point(np.square(a))
+
+
+def _beta(problem: TwoLayerMixture) -> Array:
+    """Covariance of the Brownian motions of the classes, without c_delta."""
+    return np.asarray(np.diag(1.0 / problem.weights) - 1.0)
+
+
+def _read(problem: TwoLayerMixture, base: Statistics) -> _Base:
+    place = locate(problem, base)
+    known, neurons = limit.lines(problem), place.members
+    group = np.array(place.assignment)[neurons]
+    return _Base(
+        place,
+        neurons,
+        group,
+        np.abs(np.asarray(base.v)[neurons]),
+        place.classes.signs[group],
+        known.side[group].astype(np.float64),
+        known.line[group],
+    )
+
+
+def _coordinates(problem: TwoLayerMixture, known: _Base, statistics: Statistics) -> Array:
+    directions = limit.lines(problem).directions[known.lines]
+    m = np.asarray(statistics.m)[..., known.neurons, :]
+    along = (m * directions).sum(axis=-1)
+    return np.concatenate([np.asarray(statistics.v)[..., known.neurons], along], axis=-1)
+
+
+def _names(known: _Base) -> tuple[str, ...]:
+    return tuple(
+        f"sqrt(N) ({letter}_{i + 1} - {letter}_{i + 1}*)" for letter in "vm" for i in known.neurons
+    )

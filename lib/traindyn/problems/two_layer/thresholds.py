@@ -1,0 +1,203 @@
+r"""Stability of the origin at finite precision: when training starts at all.
+
+Where the second layer vanishes the errors are :math:`\tfrac12 - y`, and with
+:math:`\hat w = W_i / |W_i|` the response is an elementary integral,
+
+.. math:: A_i = \sum_c p_c (\tfrac12 - y_c) \Big[ \Phi(\sqrt\lambda\, \hat w \cdot s_c)\, s_c
+          + \frac{\varphi(\sqrt\lambda\, \hat w \cdot s_c)}{\sqrt\lambda}\, \hat w \Big].
+
+The dynamics near the origin is homogeneous in (v, W), and a ray that keeps its shape grows at
+the rate :math:`\Gamma - \alpha`: the origin is unstable for ridges below :math:`\Gamma`.
+
+In the binary mixture :math:`A_i = -\mu / 4` whatever W and the precision, so that the threshold
+is 1/4 at every precision. In the XOR mixture it grows with the precision from 0 to 1/8, and at a
+given ridge nothing is learned below a critical precision. The source mentions such a transition
+and gives no value.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from traindyn import _validate
+from traindyn.problems.base import Array
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+
+__all__ = [
+    "BINARY_RIDGE",
+    "XOR_RIDGE",
+    "origin_response",
+    "xor_critical_precision",
+    "xor_critical_ridge",
+]
+
+#: Ridge at which the origin of the binary mixture changes stability, at every precision.
+BINARY_RIDGE = 0.25
+
+#: Limit of :func:`xor_critical_ridge` at infinite precision.
+XOR_RIDGE = 0.125
+
+
+def origin_response(problem: TwoLayerMixture, statistics: Statistics) -> tuple[Array, Array]:
+    """Response at a vanishing second layer: A, and A along the noise parts of the weights.
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+        Of finite precision.
+    statistics : Statistics
+        Its `v` is taken for zero.
+
+    Returns
+    -------
+    A : ndarray, shape (K, d)
+    A_perp : ndarray, shape (K, K)
+        Entry (i, j) is the inner product of A_i with the noise part of W_j.
+
+    Raises
+    ------
+    ValueError
+        If the precision is infinite, or the weights of a neuron vanish.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.binary(1, 20, precision=3.0, ridge=0.1)
+    >>> A, A_perp = origin_response(problem, Statistics(np.ones(1), np.ones((1, 1)), np.eye(1)))
+    >>> A.round(12).tolist(), A_perp.round(12).tolist()
+    ([[-0.25]], [[0.0]])
+    """
+    root = math.sqrt(_validate.positive("problem.precision", problem.precision))
+    m, gram = np.asarray(statistics.m), np.asarray(statistics.R_perp)
+    lengths = np.sqrt(np.square(m).sum(axis=-1) + np.diag(gram))
+    if lengths.min() == 0:
+        raise ValueError(
+            f"statistics must hold weights that do not vanish, got zero for neuron "
+            f"{int(np.argmin(lengths))}"
+        )
+    heights = root * (m @ problem.centroids.T) / lengths[:, None]
+    pull = problem.weights * (0.5 - problem.labels)
+    along = norm.pdf(heights) @ pull / (root * lengths)
+    return (
+        (pull * norm.cdf(heights)) @ problem.centroids + along[:, None] * m,
+        along[:, None] * gram,
+    )
+
+
+def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
+    r"""Ridge below which the origin of the XOR mixture is unstable.
+
+    For ``c_delta = 0`` the fastest ray is a neuron along a centroid, which gives
+
+    .. math:: \alpha_c(\lambda) = \tfrac18 \Big[ 2 \Phi(\sqrt\lambda) - 1
+              + \frac{2 \varphi(\sqrt\lambda) - \sqrt{2 / \pi}}{\sqrt\lambda} \Big].
+
+    Otherwise the noise of the gradient feeds :math:`R^\perp` at the rate
+    :math:`c_\delta v^2 / (8 \lambda)` and tilts the ray away from the centroid, which lowers
+    the threshold.
+
+    Parameters
+    ----------
+    precision : float
+        Positive; infinity gives 1/8.
+    c_delta : float, default 0
+        Step size times dimension.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(xor_critical_ridge(10.0), 4), round(xor_critical_ridge(1.0, c_delta=1.0), 4)
+    (0.0935, 0.0423)
+    """
+    c_delta = _validate.non_negative("c_delta", c_delta)
+    if precision == math.inf:
+        return XOR_RIDGE
+    precision = _validate.positive("precision", precision)
+    if c_delta == 0:
+        return _alignment(1.0, precision)
+
+    def excess(cosine: float) -> float:
+        # Stationary shape of a ray with v = 1, first-layer length n and growth n * aligned:
+        # what the noise feeds into the part off the centroid, minus what growth needs.
+        aligned = _alignment(cosine, precision)
+        square = _pull(cosine, precision) / (cosine * aligned)
+        off = square * (1.0 - cosine**2)
+        decay = aligned - _side(cosine, precision) / square
+        return float(c_delta / (16.0 * precision) - math.sqrt(square) * decay * off)
+
+    least = 0.5
+    while excess(least) > 0:
+        least *= 0.1
+    cosine = float(brentq(excess, least, 1.0, xtol=1e-15 * least))
+    aligned = _alignment(cosine, precision)
+    return aligned * math.sqrt(_pull(cosine, precision) / (cosine * aligned))
+
+
+def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
+    """Precision above which the origin of the XOR mixture is unstable at this ridge.
+
+    Parameters
+    ----------
+    ridge : float
+        In (0, 1/8).
+    c_delta : float, default 0
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the ridge is not in that interval: from 1/8 on, no precision is enough.
+
+    Examples
+    --------
+    >>> round(xor_critical_precision(0.1), 1)
+    15.9
+    """
+    ridge = _validate.positive("ridge", ridge)
+    if ridge >= XOR_RIDGE:
+        raise ValueError(
+            f"ridge must be below {XOR_RIDGE:g}, the threshold at infinite precision, got {ridge:g}"
+        )
+
+    def excess(logarithm: float) -> float:
+        return xor_critical_ridge(math.exp(logarithm), c_delta=c_delta) - ridge
+
+    low, high = -1.0, 1.0
+    while excess(low) > 0:
+        low *= 2.0
+    while excess(high) < 0:
+        high *= 2.0
+    return math.exp(float(brentq(excess, low, high, xtol=1e-14)))
+
+
+def _side(cosine: float, precision: float) -> float:
+    """Pull along the unit weights from the noise around the two centroids of a label."""
+    # The difference of two normal densities, without cancellation at small cosines.
+    fall = math.expm1(-0.5 * precision * cosine**2) / math.sqrt(2.0 * math.pi)
+    return 0.25 * fall / math.sqrt(precision)
+
+
+def _pull(cosine: float, precision: float) -> float:
+    """Pull on the overlap with the centroid of a neuron with this cosine to it."""
+    sure = 0.125 * math.erf(math.sqrt(0.5 * precision) * cosine)
+    return sure + cosine * _side(cosine, precision)
+
+
+def _alignment(cosine: float, precision: float) -> float:
+    """Pull along the unit weights, which drives the second layer."""
+    sure = 0.125 * math.erf(math.sqrt(0.5 * precision) * cosine)
+    return cosine * sure + _side(cosine, precision)
