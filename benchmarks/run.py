@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import effective
 import film
 import sgd
 
@@ -42,7 +43,7 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, film):
+    for module in (sgd, effective, film):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}

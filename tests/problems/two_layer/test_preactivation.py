@@ -8,9 +8,11 @@ from scipy.integrate import quad
 
 from traindyn.problems.two_layer import Point, TwoLayerMixture
 from traindyn.problems.two_layer.preactivation import (
+    FOURTH_MOMENT_CONSTANT,
     covariance,
     exponential_moment,
     exponential_moment_bound,
+    fourth_moment,
     gram_gradient,
     negative_probability,
     negative_probability_bound,
@@ -118,3 +120,18 @@ def test_penalty():
     here = PROBLEM.statistics(point)
     assert math.isclose(penalty(here), expected, rel_tol=1e-13)
     assert printed_penalty(here) < expected - 0.1
+
+
+def test_fourth_moment():
+    """Integrals, exact up to rounding; the constant of the bound is the least one."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    weights = weights / weights.sum()
+    rng = np.random.default_rng(4)
+    ratios = []
+    for m, square, precision in np.c_[rng.normal(size=500), rng.exponential(size=(500, 2))]:
+        found = fourth_moment(m, square, precision=precision)
+        spread = square / precision
+        assert math.isclose(found, weights @ (m + math.sqrt(spread) * nodes) ** 4, rel_tol=1e-12)
+        ratios.append(found / (m**4 + spread**2))
+    assert max(ratios) <= FOURTH_MOMENT_CONSTANT
+    assert max(ratios) > 0.999 * FOURTH_MOMENT_CONSTANT
