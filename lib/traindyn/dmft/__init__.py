@@ -1,0 +1,34 @@
+"""Dynamical mean field theory of full-batch gradient descent, and the thresholds it predicts."""
+
+from traindyn.dmft.kernels import Kernels, MeanField, Moments, Paths, solve
+from traindyn.dmft.overlap import OverlapLaw, overlap_law
+from traindyn.dmft.stable import StableLimit, stable_limit, stable_threshold
+from traindyn.dmft.thresholds import (
+    Threshold,
+    Thresholds,
+    crossing,
+    delta_star,
+    extrapolate,
+    initial_threshold,
+    threshold_curve,
+)
+
+__all__ = [
+    "Kernels",
+    "MeanField",
+    "Moments",
+    "OverlapLaw",
+    "Paths",
+    "StableLimit",
+    "Threshold",
+    "Thresholds",
+    "crossing",
+    "delta_star",
+    "extrapolate",
+    "initial_threshold",
+    "overlap_law",
+    "solve",
+    "stable_limit",
+    "stable_threshold",
+    "threshold_curve",
+]

@@ -1,0 +1,130 @@
+r"""The overlap with hard directions at order :math:`d^{-1/2}`.
+
+Hard directions are not learnt in a bounded number of steps, but the overlap of order
+:math:`d^{-1/2}` that a random start has is amplified. If all directions are hard,
+:math:`x(t) = \sqrt d\, \Theta(t)^T \Theta_*`, shape (m, k), is asymptotically Gaussian:
+an overlap x(s) shifts W(s) by :math:`x(s) V_* / \sqrt d`, so that
+
+.. math:: x(t + 1)_{ja} = x(t)_{ja}
+          - \eta \sum_{s \le t} \sum_{lb} E\Big[V_{*a} V_{*b} \frac{\partial F_j(t)}
+            {\partial W_l(s)}\Big] x(s)_{lb} + \eta\, q(t)_{ja}, \qquad
+          cov(q(t)_{ja}, q(s)_{lb}) = \frac1\delta E[F_j(t) F_l(s) V_{*a} V_{*b}] ,
+
+with x(0) of independent standard entries (derived here). It predicts how often training
+succeeds in finite dimension, and when: the overlap is of order one when the variance of x
+reaches d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traindyn import _validate
+from traindyn.dmft.kernels import MeanField
+from traindyn.problems.base import Array
+from traindyn.problems.multi_index import decompose
+
+__all__ = ["OverlapLaw", "overlap_law"]
+
+
+@dataclass(frozen=True, eq=False)
+class OverlapLaw:
+    """Gaussian law of the scaled overlaps, entries (j, a) in row-major order.
+
+    Attributes
+    ----------
+    times : ndarray, shape (T + 1,)
+        Steps times step size.
+    amplification : ndarray, shape (T + 1, m k, m k)
+        Response to the start.
+    covariance : ndarray, shape (T + 1, m k, m k)
+        Of the scaled overlaps, start included.
+    """
+
+    times: Array
+    amplification: Array
+    covariance: Array
+
+    @property
+    def second_moment(self) -> Array:
+        """Mean squared norm of the scaled overlaps, shape (T + 1,)."""
+        return np.asarray(np.trace(self.covariance, axis1=1, axis2=2))
+
+    def escape_time(self, d: int, *, level: float = 1.0) -> float:
+        """Return the time at which the mean squared overlap reaches ``level``.
+
+        Parameters
+        ----------
+        d : int
+            Dimension.
+        level : float, default 1.0
+
+        Returns
+        -------
+        float
+            By linear interpolation of the logarithm; infinite if it is not reached.
+        """
+        wanted = _validate.positive("level", level) * _validate.integer("d", d, least=1)
+        moment = self.second_moment
+        reached = np.flatnonzero(moment >= wanted)
+        if reached.size == 0:
+            return float("inf")
+        if reached[0] == 0:
+            return 0.0
+        ends = slice(reached[0] - 1, reached[0] + 1)
+        return float(np.interp(np.log(wanted), np.log(moment[ends]), self.times[ends]))
+
+
+def overlap_law(solution: MeanField) -> OverlapLaw:
+    """Compute the law of the scaled overlaps along a mean-field solution.
+
+    Parameters
+    ----------
+    solution : MeanField
+        Solved with ``moments=True``, for a target whose directions are all hard.
+
+    Returns
+    -------
+    OverlapLaw
+
+    Raises
+    ------
+    ValueError
+        If the solution has no moments or a direction is easy.
+    """
+    moments = solution.moments
+    if moments is None:
+        raise ValueError("solution must have been solved with moments=True, got none")
+    k, m = solution.problem.k, solution.problem.width
+    hard = decompose(solution.problem.target).hard
+    if hard.shape[1] < k:
+        raise ValueError(
+            f"solution must have a target with hard directions only, got "
+            f"{solution.problem.target.name} with {k - hard.shape[1]} easy ones"
+        )
+    total, size, eta = solution.steps + 1, m * k, solution.step_size
+
+    def matrices(kernel: Array) -> Array:
+        # (t, s, j, l, a, b) to (t, s, ja, lb).
+        return np.asarray(kernel.transpose(0, 1, 2, 4, 3, 5).reshape(total, total, size, size))
+
+    response = matrices(moments.force_response)
+    noise = matrices(moments.force_correlation) / solution.delta
+    # Column block 0 responds to x(0), block s + 1 to q(s).
+    linear = np.zeros((total, total, size, size))
+    linear[0, 0] = np.eye(size)
+    for t in range(total - 1):
+        past = np.einsum("rij,rsjk->sik", response[t, : t + 1], linear[: t + 1])
+        linear[t + 1] = linear[t] - eta * past
+        linear[t + 1, t + 1] += eta * np.eye(size)
+    amplification = linear[:, 0]
+    radius = solution.kernels.correlation[0, 0, 0, 0]
+    covariance = radius * np.einsum("tij,tkj->tik", amplification, amplification)
+    kicked = linear[:, 1:]
+    covariance = covariance + np.einsum(
+        "tsij,srjl,trkl->tik", kicked, noise[:-1, :-1], kicked, optimize=True
+    )
+    times = eta * np.arange(total, dtype=np.float64)
+    return OverlapLaw(times, amplification, covariance)

@@ -1,0 +1,297 @@
+r"""The limit of infinite time in closed form, in its stable phase.
+
+If all directions are hard and a single neuron's dynamics converges exponentially fast, its
+fixed point is that of a minimiser of the risk (MW, closed form in the stable phase; derived
+here). With :math:`L(v, y) = \ell(y, a \sigma(v + b))`,
+Z standard Gaussian independent of y, the preactivation is a proximal point,
+
+.. math:: V + \kappa L'(V, y) = \sqrt q\, Z, \qquad
+          q = \delta \kappa^2 E[L'(V, y)^2], \qquad
+          \frac1\delta = E\Big[\frac{\kappa G}{1 + \kappa G}\Big], \quad G = L''(V, y).
+
+The step size drops out. The Hessian's weights are G; :math:`z = 0` belongs to
+:math:`a = \delta \kappa`, and the limit is stable if and only if
+:math:`\delta E[(\kappa G / (1 + \kappa G))^2] < 1`: then the left edge of the Hessian is
+positive, and an informative negative eigenvalue appears where
+:math:`E[G s^2 / (1 + \kappa G)]` changes sign. Otherwise the dynamics ages and this limit is
+not reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from traindyn import _validate
+from traindyn.gaussian import Rule, gauss_hermite
+from traindyn.laws import HardSubspace
+from traindyn.problems.base import Array
+from traindyn.problems.multi_index import MultiIndex, decompose
+
+__all__ = ["StableLimit", "stable_limit", "stable_threshold"]
+
+_ORDERS = {2: 81, 3: 25}
+_MAX_ITERATIONS = 500
+_PROX_STEPS = 200
+_TOLERANCE = 1e-9
+_DESCENT = 1.04
+_START = 400.0
+"""Samples per dimension where the continuation in delta starts."""
+
+
+@dataclass(frozen=True, eq=False)
+class StableLimit:
+    """Fixed point of training at infinite time.
+
+    Attributes
+    ----------
+    delta : float
+    q : float
+        Squared norm of the neuron.
+    kappa : float
+        Variance parameter of the proximal map.
+    stability : float
+        ``delta E[T^2]``; the limit describes the dynamics if it is below one.
+    train_loss, test_loss : float
+    hessian : HardSubspace
+        The Hessian's left side: `statistic` above one means an informative negative
+        eigenvalue; at ``stability < 1`` that is the threshold.
+    residual : float
+        Last residual of the two equations, relative.
+    """
+
+    delta: float
+    q: float
+    kappa: float
+    stability: float
+    train_loss: float
+    test_loss: float
+    hessian: HardSubspace
+    residual: float
+
+    @property
+    def stable(self) -> bool:
+        """Whether the dynamics converges to this limit."""
+        return self.stability < 1
+
+
+def stable_limit(
+    problem: MultiIndex,
+    delta: float,
+    *,
+    rule: Rule | None = None,
+    start: tuple[float, float] | None = None,
+) -> StableLimit:
+    """Solve the equations of the limit at one delta.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+        One neuron; all directions hard.
+    delta : float
+        Samples per dimension.
+    rule : Rule, optional
+        Of dimension k + 1 (one more with label noise): the coordinates, then Z.
+        Default: tensor Gauss-Hermite.
+    start : (float, float), optional
+        q and kappa of a neighbouring delta. Default: continuation from a large one.
+
+    Returns
+    -------
+    StableLimit
+        Look at :attr:`StableLimit.stable` before using it.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, there are several neurons or easy directions.
+    FloatingPointError
+        If the proximal map or the iteration does not converge; the message gives the last
+        residual.
+
+    Examples
+    --------
+    >>> from traindyn.problems.multi_index import MultiIndex
+    >>> limit = stable_limit(MultiIndex(second_layer=[8.0]), 5.0)
+    >>> limit.stable, round(limit.q, 2)
+    (True, 0.04)
+    """
+    equations = _Equations(problem, rule)
+    d = _validate.positive("delta", delta)
+    if start is not None:
+        q, kappa = (_validate.positive("start", each) for each in start)
+        return equations.solve(d, q, kappa)
+    if d >= _START:
+        return equations.solve(d, 0.0, 1 / d)
+    found = equations.solve(_START, 0.0, 1 / _START)
+    ladder = np.geomspace(_START, d, max(2, 1 + int(np.ceil(np.log(_START / d) / 0.25))))
+    for each in ladder[1:]:
+        found = equations.solve(float(each), found.q, found.kappa)
+    return found
+
+
+def stable_threshold(
+    problem: MultiIndex, start: float, *, rule: Rule | None = None, rtol: float = 1e-6
+) -> StableLimit:
+    """Find delta_NN in closed form: the least delta with an informative negative eigenvalue.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+        One neuron; all directions hard.
+    start : float
+        A delta above the threshold; the search goes down from there, because the limit may
+        cease to exist below.
+    rule : Rule, optional
+    rtol : float, default 1e-6
+
+    Returns
+    -------
+    StableLimit
+        At the threshold, ``.delta``.
+
+    Raises
+    ------
+    ValueError
+        If the start is not above the threshold, or as for :func:`stable_limit`.
+    FloatingPointError
+        If the limit is not stable at the threshold (extrapolate :func:`delta_star` instead),
+        or does not converge on the way.
+
+    Examples
+    --------
+    >>> from traindyn.problems.multi_index import MultiIndex
+    >>> round(stable_threshold(MultiIndex(second_layer=[8.0]), 7.0).delta, 2)
+    5.95
+    """
+    above = stable_limit(problem, start, rule=rule)
+    if _criterion(above) <= 1:
+        raise ValueError(
+            f"start must be above the threshold, got a criterion of {_criterion(above):.4g} <= 1 "
+            f"at {start:g}"
+        )
+    while True:
+        below = _next(problem, above, above.delta / _DESCENT, rule)
+        if _criterion(below) < 1:
+            break
+        above = below
+    near = above
+
+    def gap(delta: float) -> float:
+        nonlocal near
+        near = _next(problem, near, delta, rule)
+        return _criterion(near) - 1
+
+    root = float(brentq(gap, below.delta, above.delta, xtol=1e-12, rtol=rtol))
+    found = _next(problem, near, root, rule)
+    if not found.stable:
+        raise FloatingPointError(
+            f"problem must be stable at its threshold for the closed form, got delta E[T^2] = "
+            f"{found.stability:.4g} >= 1 at delta = {root:.4g}: extrapolate the thresholds of "
+            f"finite times instead"
+        )
+    return found
+
+
+def _next(problem: MultiIndex, known: StableLimit, delta: float, rule: Rule | None) -> StableLimit:
+    return stable_limit(problem, delta, rule=rule, start=(known.q, known.kappa))
+
+
+def _criterion(limit: StableLimit) -> float:
+    """Largest eigenvalue of P at z = 0, whatever the sign of the edge."""
+    return float(np.linalg.eigvalsh(limit.hessian.matrix(limit.delta * limit.kappa))[-1])
+
+
+class _Equations:
+    """The equations of one problem on one rule."""
+
+    def __init__(self, problem: MultiIndex, rule: Rule | None) -> None:
+        if problem.width != 1:
+            raise ValueError(f"problem must have one neuron, got {problem.width}")
+        if decompose(problem.target).easy.shape[1]:
+            raise ValueError(
+                f"problem.target must have hard directions only, got {problem.target.name}"
+            )
+        dim = problem.k + 1 + (problem.target.noise > 0)
+        if rule is None:
+            rule = gauss_hermite(dim, _ORDERS.get(dim, 15))
+        if rule.dim != dim:
+            raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
+        used = rule.weights > 1e-18
+        nodes, self.weights = rule.nodes[used], rule.weights[used] / rule.weights[used].sum()
+        self.problem = problem
+        self.coordinates = nodes[:, : problem.k]
+        self.z = nodes[:, problem.k]
+        self.labels = problem.target.signal(self.coordinates)
+        if problem.target.noise:
+            self.labels = self.labels + problem.target.noise * nodes[:, -1]
+
+    def slope(self, v: Array) -> Array:
+        """L'(v, y)."""
+        return np.asarray(self.problem.force(v[:, None], self.labels)[1][:, 0])
+
+    def curvature(self, v: Array) -> Array:
+        """L''(v, y)."""
+        return self.problem.hessian_weights(v[:, None], self.labels)[:, 0, 0]
+
+    def prox(self, w: Array, kappa: float, v: Array) -> Array:
+        """Proximal points of w, from a guess."""
+        misfit = v - w + kappa * self.slope(v)
+        for _ in range(_PROX_STEPS):
+            curvature = 1 + kappa * self.curvature(v)
+            # Downhill even where the objective is concave, and never far.
+            rate = np.maximum(np.abs(curvature), np.where(curvature > 0, 1e-3, 0.2))
+            v = v + np.clip(-misfit / rate, -1.0, 1.0)
+            pull = kappa * self.slope(v)
+            misfit = v - w + pull
+            if np.all(np.abs(misfit) <= 1e-11 * (1 + np.abs(w) + np.abs(pull))):
+                return v
+        raise FloatingPointError(
+            f"the proximal map must converge, got a residual of {np.abs(misfit).max():.3g} after "
+            f"{_PROX_STEPS} steps at kappa = {kappa:.4g}"
+        )
+
+    def solve(self, delta: float, q: float, kappa: float) -> StableLimit:
+        """Damped iteration from a guess."""
+        v = np.sqrt(q) * self.z
+        residual = np.inf
+        for _ in range(_MAX_ITERATIONS):
+            w = np.sqrt(q) * self.z
+            v = self.prox(w, kappa, v if np.isfinite(residual) else w)
+            curvature = kappa * self.curvature(v)
+            if curvature.min() <= -1:
+                raise FloatingPointError(
+                    f"the proximal map must be single-valued, got 1 + kappa G = "
+                    f"{1 + curvature.min():.3g} at delta = {delta:.4g} (last residual "
+                    f"{residual:.3g})"
+                )
+            t = curvature / (1 + curvature)
+            share = delta * float(self.weights @ t)
+            new_q = delta * kappa**2 * float(self.weights @ self.slope(v) ** 2)
+            residual = max(abs(share - 1), abs(new_q - q) / max(new_q, 1e-12))
+            if residual <= _TOLERANCE:
+                break
+            q = (q + new_q) / 2
+            # E[T] = 1 / delta wants another kappa; a bounded factor keeps the branch.
+            kappa *= float(np.clip(1 / share if share > 0 else 2.0, 0.5, 2.0)) ** 0.5
+        else:
+            raise FloatingPointError(
+                f"the equations of the limit must converge, got a residual of {residual:.3g} "
+                f"after {_MAX_ITERATIONS} iterations at delta = {delta:.4g}; where neurons grow "
+                f"at large delta there is no stable limit, and finite times must be extrapolated"
+            )
+        loss = self.problem.loss.value
+        return StableLimit(
+            delta=delta,
+            q=q,
+            kappa=kappa,
+            stability=delta * float(self.weights @ t**2),
+            train_loss=float(self.weights @ loss(self.labels, self.problem.predict(v[:, None]))),
+            test_loss=float(self.weights @ loss(self.labels, self.problem.predict(w[:, None]))),
+            hessian=HardSubspace(
+                curvature / kappa, self.coordinates, delta, probabilities=self.weights
+            ),
+            residual=residual,
+        )

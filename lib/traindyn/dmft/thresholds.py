@@ -1,0 +1,435 @@
+r"""Thresholds: from how many samples per dimension on the Hessian is informative.
+
+:math:`\delta^*(t)` is the least delta at which the Hessian after t steps has an informative
+negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
+:class:`~traindyn.laws.HardSubspace` reaches one. It is smooth and increasing in delta, so a
+quadratic through a few values finds it; all deltas share their random numbers, and every seed
+has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
+\delta_j^*(t)` (MW, main theorem, restricted to eigenvalues below min(0, edge)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq, least_squares
+
+from traindyn import _validate
+from traindyn.dmft.kernels import hard_basis, solve
+from traindyn.gaussian import Estimate, Rule, default_rule, gauss_hermite
+from traindyn.laws import HardSubspace
+from traindyn.problems.base import RNG, Array
+from traindyn.problems.multi_index import MultiIndex
+
+__all__ = [
+    "Threshold",
+    "Thresholds",
+    "crossing",
+    "delta_star",
+    "extrapolate",
+    "initial_threshold",
+    "threshold_curve",
+]
+
+_LEAST, _LARGEST, _LADDER = 0.05, 1e4, 1.25
+"""Range in which thresholds are looked for, and the ratio of neighbours."""
+_INITIAL_ORDER = 201
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One threshold.
+
+    Attributes
+    ----------
+    value : float
+    error : float
+        Standard error over seeds.
+    deltas : ndarray, shape (D,)
+        Where the criterion was evaluated, increasing.
+    statistics : ndarray, shape (D, seeds)
+        Its values.
+    """
+
+    value: float
+    error: float
+    deltas: Array
+    statistics: Array
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds at several steps.
+
+    Attributes
+    ----------
+    steps : ndarray of int, shape (S,)
+    values, errors : ndarray, shape (S,)
+        NaN where the deltas given do not bracket the threshold.
+    deltas : ndarray, shape (D,)
+    statistics : ndarray, shape (D, S, seeds)
+    """
+
+    steps: Array
+    values: Array
+    errors: Array
+    deltas: Array
+    statistics: Array
+
+
+def initial_threshold(
+    problem: MultiIndex,
+    *,
+    neuron: int = 0,
+    hard: ArrayLike | None = None,
+    radius: float = 1.0,
+    rule: Rule | None = None,
+) -> float:
+    """Threshold of the Hessian at initialisation, by quadrature.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+    neuron : int, default 0
+    hard : array_like, shape (k, r), optional
+        Default: computed from the target.
+    radius : float, default 1.0
+        Norm of the neurons.
+    rule : Rule, optional
+        Of dimension k + m (one more with label noise): coordinates, then preactivations.
+
+    Returns
+    -------
+    float
+        Infinite if there is no threshold below 10000.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the weights are unbounded below.
+
+    Examples
+    --------
+    >>> round(initial_threshold(MultiIndex()), 2)
+    1.69
+    """
+    problem.require_bounded_curvature()
+    basis = hard_basis(problem, hard)
+    index = _validate.integer("neuron", neuron, least=0, most=problem.width - 1)
+    noisy = problem.target.noise > 0
+    dim = problem.k + problem.width + noisy
+    if rule is None:
+        rule = gauss_hermite(2, _INITIAL_ORDER) if dim == 2 else default_rule(dim)
+    if rule.dim != dim:
+        raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
+    used = rule.weights > 1e-20
+    nodes, weights = rule.nodes[used], rule.weights[used] / rule.weights[used].sum()
+    z = nodes[:, : problem.k]
+    labels = problem.target.signal(z)
+    if noisy:
+        labels = labels + problem.target.noise * nodes[:, -1]
+    inner = _validate.positive("radius", radius) * nodes[:, problem.k : problem.k + problem.width]
+    curvature = problem.block_weights(inner, labels)[:, index]
+
+    def gap(log_delta: float) -> float:
+        side = HardSubspace(curvature, z @ basis, np.exp(log_delta), probabilities=weights)
+        return side.statistic - 1
+
+    # From below: the criterion need not hold for all larger deltas, as a positive definite
+    # Hessian, averaged over many samples, has no negative outlier.
+    ladder = np.arange(np.log(_LEAST), np.log(_LARGEST), np.log(_LADDER))
+    for low, high in pairwise(ladder.tolist()):
+        if gap(high) > 0:
+            return float(np.exp(brentq(gap, low, high, xtol=1e-10)))
+    return float("inf")
+
+
+def delta_star(
+    problem: MultiIndex,
+    step: int,
+    *,
+    step_size: float,
+    rng: RNG,
+    start: float | None = None,
+    neuron: int | None = None,
+    hard: ArrayLike | None = None,
+    paths: int = 2**14,
+    seeds: int = 4,
+    workers: int | None = None,
+) -> Threshold:
+    """Threshold after a number of steps.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+    step : int
+    step_size : float
+    rng : int, SeedSequence or Generator
+        The same numbers are used at every delta.
+    start : float, optional
+        A guess. Default: the threshold at initialisation.
+    neuron : int, optional
+        Which block. Default: the least threshold over all neurons.
+    hard : array_like, shape (k, r), optional
+    paths, seeds, workers
+        As for :func:`traindyn.dmft.solve`.
+
+    Returns
+    -------
+    Threshold
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, the weights are unbounded below, or there is no
+        threshold below 10000.
+    FloatingPointError
+        As for :func:`traindyn.dmft.solve`.
+    """
+    basis = hard_basis(problem, hard)
+    problem.require_bounded_curvature()
+    last = _validate.integer("step", step, least=0)
+    if start is None:
+        guess = min(initial_threshold(problem, neuron=j, hard=basis) for j in range(problem.width))
+        guess = min(guess, 100.0)
+    else:
+        guess = _validate.positive("start", start)
+    entropy = _seed(rng)
+    table: dict[float, Array] = {}
+
+    def evaluate(delta: float) -> float:
+        table[delta] = _table(
+            problem, [last], delta, step_size, entropy, neuron, basis, paths, seeds, workers
+        )[0]
+        return float(table[delta].mean())
+
+    delta, value = guess, evaluate(guess)
+    ratio = _LADDER if value < 1 else 1 / _LADDER
+    previous = delta
+    while (value < 1) == (ratio > 1):
+        previous, delta = delta, delta * ratio
+        if not _LEAST < delta < _LARGEST:
+            raise ValueError(
+                f"problem must have a threshold in ({_LEAST:g}, {_LARGEST:g}) after {last} steps, "
+                f"got a criterion of {value:.3g} at delta = {previous:.3g}"
+            )
+        value = evaluate(delta)
+    low, high = sorted((previous, delta))
+    near = np.linspace(low, high, 4)
+    for each in near[1:-1]:
+        evaluate(float(each))
+    deltas = np.array([low, *near[1:-1], high])
+    statistics = np.array([table[float(each)] for each in deltas])
+    roots = np.array([crossing(deltas, column) for column in statistics.T])
+    return Threshold(float(roots.mean()), _error(roots), deltas, statistics)
+
+
+def threshold_curve(
+    problem: MultiIndex,
+    steps: Sequence[int],
+    deltas: ArrayLike,
+    *,
+    step_size: float,
+    rng: RNG,
+    neuron: int | None = None,
+    hard: ArrayLike | None = None,
+    paths: int = 2**14,
+    seeds: int = 4,
+    workers: int | None = None,
+) -> Thresholds:
+    """Thresholds at several steps, from one solution per delta.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+    steps : sequence of int
+    deltas : array_like, shape (D,)
+        Increasing, at least three; a step whose threshold they do not bracket is NaN.
+    step_size, rng, neuron, hard, paths, seeds, workers
+        As for :func:`delta_star`.
+
+    Returns
+    -------
+    Thresholds
+
+    Raises
+    ------
+    ValueError, FloatingPointError
+        As for :func:`delta_star`.
+    """
+    grid = _validate.increasing("deltas", deltas)
+    if grid.size < 3 or grid[0] <= 0:
+        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+    basis = hard_basis(problem, hard)
+    wanted = [_validate.integer("steps", each, least=0) for each in steps]
+    entropy = _seed(rng)
+    statistics = np.array(
+        [
+            _table(
+                problem, wanted, float(d), step_size, entropy, neuron, basis, paths, seeds, workers
+            )
+            for d in grid
+        ]
+    )
+    values, errors = np.full((2, len(wanted)), np.nan)
+    for i in range(len(wanted)):
+        columns = statistics[:, i].T
+        if np.all(columns[:, 0] < 1) and np.all(columns[:, -1] > 1):
+            roots = np.array([_local_crossing(grid, column) for column in columns])
+            values[i], errors[i] = roots.mean(), _error(roots)
+    return Thresholds(np.array(wanted), values, errors, grid, statistics)
+
+
+def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
+    """Where a smooth increasing function of delta reaches one, by a quadratic fit.
+
+    Parameters
+    ----------
+    deltas : array_like, shape (D,)
+        Increasing, at least three.
+    statistics : array_like, shape (D,)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the fit does not reach one near the deltas.
+
+    Examples
+    --------
+    >>> round(crossing([1.0, 2.0, 3.0, 4.0], [0.5, 0.8, 1.2, 1.7]), 9)
+    2.531128874
+    """
+    grid = _validate.increasing("deltas", deltas)
+    values = _validate.finite("statistics", statistics, shape=(grid.size,))
+    if grid.size < 3:
+        raise ValueError(f"deltas must be at least three, got {grid.size}")
+    middle, half = (grid[0] + grid[-1]) / 2, (grid[-1] - grid[0]) / 2
+    fit = np.polynomial.Polynomial.fit(grid, values, 2, domain=[grid[0], grid[-1]])
+    roots = (fit - 1).roots()
+    real = roots[np.abs(roots.imag) < 1e-9].real
+    rising = real[fit.deriv()(real) > 0]
+    if rising.size == 0 or abs(rising[0] - middle) > 2 * half:
+        raise ValueError(
+            f"statistics must reach one near the deltas {grid[0]:g} to {grid[-1]:g}, got "
+            f"{values.min():.4g} to {values.max():.4g}"
+        )
+    return float(rising[0])
+
+
+def extrapolate(times: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> Estimate:
+    r"""Limit of infinite time of thresholds that approach it like a power.
+
+    Fits :math:`v(t) = v_\infty - A t^{-p}` by weighted least squares.
+
+    Parameters
+    ----------
+    times : array_like, shape (T,)
+        Increasing, positive, at least four.
+    values : array_like, shape (T,)
+    errors : array_like, shape (T,), optional
+        Standard errors.
+
+    Returns
+    -------
+    Estimate
+        The error is the larger of the fit's own and the change when the first time is left
+        out: the form of the approach is empirical.
+
+    Raises
+    ------
+    ValueError
+        If there are too few times or the shapes disagree.
+    """
+    t = _validate.increasing("times", times)
+    v = _validate.finite("values", values, shape=(t.size,))
+    if t.size < 4 or t[0] <= 0:
+        raise ValueError(f"times must be at least four positive numbers, got {t}")
+    e = np.ones(t.size) if errors is None else _validate.finite("errors", errors, shape=(t.size,))
+    if np.any(e <= 0):
+        raise ValueError(f"errors must be positive, got {e.min():g}")
+
+    def fit(part: slice) -> tuple[float, float]:
+        time, value, error = t[part] / t[-1], v[part], e[part]
+
+        def misfit(p: Array) -> Array:
+            return np.asarray((value - p[0] + p[1] * time ** -np.exp(p[2])) / error)
+
+        guess = np.array([value[-1], value[-1] - value[-2], -0.5])
+        found = least_squares(
+            misfit, guess, bounds=([-np.inf, -np.inf, -3.0], [np.inf, np.inf, 2.0])
+        )
+        covariance = np.linalg.pinv(found.jac.T @ found.jac)
+        spread = 1.0 if errors is not None else 2 * found.cost / max(time.size - 3, 1)
+        return float(found.x[0]), float(np.sqrt(covariance[0, 0] * spread))
+
+    whole, own = fit(slice(None))
+    change = abs(fit(slice(1, None))[0] - whole)
+    return Estimate(np.asarray(whole), np.asarray(max(own, change)))
+
+
+def _table(
+    problem: MultiIndex,
+    steps: list[int],
+    delta: float,
+    step_size: float,
+    entropy: np.random.SeedSequence,
+    neuron: int | None,
+    basis: Array,
+    paths: int,
+    seeds: int,
+    workers: int | None,
+) -> Array:
+    """Criterion at one delta, shape (steps, seeds); the largest over neurons if none is named."""
+    found = solve(
+        problem,
+        max(steps),
+        delta=delta,
+        step_size=step_size,
+        # A fresh copy: spawning changes it.
+        rng=np.random.SeedSequence(entropy.entropy, spawn_key=entropy.spawn_key),
+        paths=paths,
+        seeds=seeds,
+        keep=steps,
+        workers=workers,
+    )
+    neurons = range(problem.width) if neuron is None else (neuron,)
+    return np.array(
+        [
+            [
+                max(
+                    found.hard_subspace(step, neuron=j, hard=basis, seed=seed).statistic
+                    for j in neurons
+                )
+                for seed in range(seeds)
+            ]
+            for step in steps
+        ]
+    )
+
+
+def _local_crossing(grid: Array, column: Array) -> float:
+    """Crossing from the four values around the last sign change."""
+    last = int(np.flatnonzero(column < 1)[-1])
+    first = int(np.clip(last - 1, 0, max(grid.size - 4, 0)))
+    return crossing(grid[first : first + 4], column[first : first + 4])
+
+
+def _seed(rng: RNG) -> np.random.SeedSequence:
+    """Return a seed sequence of its own for common random numbers."""
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence([int(each) for each in rng.integers(2**32, size=4)])
+    return np.random.SeedSequence(rng)
+
+
+def _error(roots: Array) -> float:
+    return float(roots.std(ddof=1) / np.sqrt(roots.size)) if roots.size > 1 else float("nan")

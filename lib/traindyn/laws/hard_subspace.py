@@ -1,0 +1,289 @@
+r"""The hard-subspace criterion: which outliers of a weighted covariance are informative.
+
+The matrix is :math:`H = \frac1n \sum_i G_i x_i x_i^T` with :math:`x_i \sim N(0, I_d)`,
+:math:`n / d \to \delta`, and weights that depend on finitely many projections of
+:math:`x_i`, among them the r *hard* coordinates :math:`s_i`. It is the matrix of
+:mod:`traindyn.laws.weighted` with ``ratio = 1 / delta``, seen from one side of its bulk. In
+the variable :math:`a = -1/b > 0` of that module, and with :math:`T_a = a G / (\delta + a G)`,
+
+.. math:: z = \psi(a) = \frac{\delta E[T_a] - 1}{a}, \qquad
+          a^2 \psi'(a) = 1 - \delta E[T_a^2],
+
+so that the left edge is :math:`c = \psi(a_c)` with :math:`\delta E[T_{a_c}^2] = 1` (each
+:math:`|T_a|` increases with a). On the hard coordinates the resolvent is the inverse of
+:math:`(I - P(a)) / a`,
+
+.. math:: P(a) = \delta\, E[T_a (I_r - s s^T)] ,
+
+decreasing in z: the outliers left of the edge are the a in :math:`(0, a_c)` where P has the
+eigenvalue one, and as many lie below :math:`\psi(a)` as P(a) has eigenvalues above one.
+Hence informative eigenvalues :math:`z < \min(0, c)` exist if and only if the largest
+eigenvalue of :math:`P(a_{end})` exceeds one, with :math:`a_{end} = a_c` if
+:math:`c \le 0` and otherwise the root of :math:`\psi = 0`. For the unit null vector v of
+:math:`I - P` the eigenvector's squared component on the hard subspace is
+
+.. math:: \frac{1 - \delta E[T^2]}{1 - \delta E[T^2] + \delta E[T^2 (v \cdot s)^2]} .
+
+(MW, the edge, outlier and overlap equations, in a form free of z.)
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from traindyn import _validate
+from traindyn.laws.weighted import Array, Outliers, WeightedMarchenkoPastur
+
+_MAX_STEPS = 100
+_TOLERANCE = 1e-12
+_DEGENERATE = 1e-9
+"""Roots this close, relative to their size, are one eigenspace."""
+
+
+class HardSubspace:
+    r"""One side of the spectrum of :math:`\frac1n \sum_i G_i x_i x_i^T`.
+
+    Parameters
+    ----------
+    weights : array_like, shape (N,)
+        Draws or quadrature nodes of G, bounded in law (no sample can tell: see
+        :meth:`traindyn.problems.multi_index.MultiIndex.require_bounded_curvature`).
+    features : array_like, shape (N,) or (N, r)
+        The hard coordinates s of the same draws, on an orthonormal basis.
+    delta : float
+        Samples per dimension, ``n / d > 0``.
+    probabilities : array_like, shape (N,), optional
+        Of the draws; uniform unless given.
+    side : {"left", "right"}
+        Which end of the bulk. The right one is the left one of -G, mirrored.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or all weights are zero.
+
+    Examples
+    --------
+    The optimal weights of phase retrieval have their threshold at delta = 1/2:
+
+    >>> from traindyn.gaussian import gauss_hermite
+    >>> rule, delta = gauss_hermite(1, 64), 2.0
+    >>> s = rule.nodes[:, 0]
+    >>> weights = -(s**2 - 1) / (s**2 - 1 + np.sqrt(2 * delta))
+    >>> side = HardSubspace(weights, s, delta, probabilities=rule.weights)
+    >>> print(round(side.edge_parameter, 9), round(side.statistic, 9))
+    2.0 2.0
+    """
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        features: ArrayLike,
+        delta: float,
+        *,
+        probabilities: ArrayLike | None = None,
+        side: str = "left",
+    ) -> None:
+        given = _validate.finite("weights", weights, shape=(None,))
+        if not np.any(given):
+            raise ValueError("weights must not be all zero, got only zeros")
+        rows = _validate.finite("features", features)
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or rows.shape[0] != given.size or rows.shape[1] == 0:
+            raise ValueError(
+                f"features must have shape ({given.size},) or ({given.size}, r >= 1), "
+                f"got {np.shape(features)}"
+            )
+        self.delta = _validate.positive("delta", delta)
+        self.side = str(_validate.choice("side", side, ("left", "right")))
+        if probabilities is None:
+            masses = None
+        else:
+            masses = _validate.probability_vector("probabilities", probabilities)
+            if masses.size != given.size:
+                raise ValueError(
+                    f"probabilities must have the {given.size} entries of weights, "
+                    f"got {masses.size}"
+                )
+        self._given, self._masses = given, masses
+        self._sign = 1.0 if self.side == "left" else -1.0
+        self._weights = self._sign * given
+        self.rank = int(rows.shape[1])
+        first, second = np.triu_indices(self.rank)
+        self._pairs = first, second
+        # Distinct entries of I - s s^T, one row per entry: a sum over draws is one product.
+        products = np.ascontiguousarray(
+            (first == second)[:, None] - (rows[:, first] * rows[:, second]).T
+        )
+        share = np.full(given.size, 1 / given.size) if masses is None else masses
+        self._share = self.delta * share
+        self._defects = products * self._share
+
+    def __repr__(self) -> str:
+        return (
+            f"HardSubspace(<{self._given.size} draws of {self.rank} hard coordinates>, "
+            f"delta={self.delta!r}, side={self.side!r})"
+        )
+
+    @cached_property
+    def law(self) -> WeightedMarchenkoPastur:
+        """Limit law of all eigenvalues: density, cdf, every edge."""
+        return WeightedMarchenkoPastur(self._given, 1 / self.delta, probabilities=self._masses)
+
+    @cached_property
+    def edge_parameter(self) -> float:
+        """The parameter a_c of the edge; infinite if the edge is a hard one, at zero."""
+        lowest = float(self._weights.min())
+        if lowest < 0:
+            high = self.delta / -lowest * (1 - _TOLERANCE)
+            if self._second(high)[0] <= 1:
+                return high
+        else:
+            if self._share[self._weights > 0].sum() <= 1:
+                return float("inf")
+            high = self.delta / float(self._weights.max())
+            while self._second(high)[0] <= 1:
+                high *= 2
+        low = high / 2
+        while self._second(low)[0] >= 1:
+            low /= 2
+        # In b = -1/a, Newton on (delta E[T^2])^(-1/2) - 1: a power mean of distances to poles,
+        # so concave; kept inside the bracket.
+        low, high = -1 / low, -1 / high
+        b = new = low
+        for _ in range(_MAX_STEPS):
+            value, slope = self._second(-1 / b)
+            low, high = (b, high) if value < 1 else (low, b)
+            new = b + 2 * (value - value**1.5) / slope
+            if not low < new < high:
+                new = (low + high) / 2
+            if abs(new - b) <= _TOLERANCE * abs(b):
+                break
+            b = new
+        return float(-1 / new)
+
+    @cached_property
+    def edge(self) -> float:
+        """The edge of the bulk on this side; 0 for a hard one."""
+        return self._sign * self._level(self.edge_parameter)
+
+    @cached_property
+    def end_parameter(self) -> float:
+        """The parameter a_end of ``min(0, c)``, up to which an outlier is informative."""
+        end = self.edge_parameter
+        if self._level(end) <= 0:
+            return end
+        return float(brentq(self._level, _small(end), end, xtol=_TOLERANCE * end, rtol=_TOLERANCE))
+
+    def matrix(self, a: float) -> Array:
+        """P(a), shape (r, r), at a parameter in ``(0, edge_parameter]``."""
+        result = np.empty((self.rank, self.rank))
+        result[self._pairs] = self._defects @ self._t(a)
+        result.T[self._pairs] = result[self._pairs]
+        return result
+
+    @cached_property
+    def statistic(self) -> float:
+        """Largest eigenvalue of ``P(end_parameter)``: informative outliers exist above one."""
+        return float(np.linalg.eigvalsh(self.matrix(self.end_parameter))[-1])
+
+    @cached_property
+    def edge_statistic(self) -> float:
+        """Largest eigenvalue of ``P(edge_parameter)``: above one, an outlier leaves the bulk.
+
+        The outlier need not be negative (if the edge is positive), so this can exceed one
+        where :attr:`statistic` does not.
+        """
+        return float(np.linalg.eigvalsh(self.matrix(self.edge_parameter))[-1])
+
+    @cached_property
+    def stability(self) -> float:
+        """``delta E[T^2]`` at `end_parameter`: one at a negative edge, less at a positive."""
+        return float(self._share @ self._t(self.end_parameter) ** 2)
+
+    @cached_property
+    def outliers(self) -> Outliers:
+        """All outliers beyond the edge with a component on the hard subspace.
+
+        Ordered from the outermost; ``sides`` is -1 (left) or 1 (right).
+        """
+        end = self.edge_parameter
+        count = int(np.count_nonzero(np.linalg.eigvalsh(self.matrix(end)) > 1))
+        # Branch j, the j-th largest eigenvalue of P, passes one exactly once.
+        roots = [self._root(j, end) for j in range(count)]
+        values, vectors, overlaps = [], [], []
+        first = 0
+        while first < count:
+            a = roots[first]
+            last = first + 1
+            while last < count and abs(roots[last] - a) <= _DEGENERATE * a:
+                last += 1
+            basis = np.linalg.eigh(self.matrix(a))[1][:, ::-1][:, first:last]
+            squares = self._t(a) ** 2
+            free = 1 - float(self._share @ squares)
+            # delta E[T^2 s s^T] = delta E[T^2] I - delta E[T^2 (I - s s^T)].
+            captured = np.empty((self.rank, self.rank))
+            captured[self._pairs] = -(self._defects @ squares)
+            captured.T[self._pairs] = captured[self._pairs]
+            captured += (1 - free) * np.eye(self.rank)
+            # Within a degenerate outlier the metric picks the eigenvectors' directions.
+            norms, rotation = np.linalg.eigh(basis.T @ captured @ basis)
+            values += [self._sign * self._level(a)] * (last - first)
+            vectors += list((basis @ rotation).T)
+            overlaps += list(free / (free + norms))
+            first = last
+        return Outliers(
+            values=np.array(values),
+            vectors=np.array(vectors).reshape(-1, self.rank).T,
+            overlaps=np.array(overlaps),
+            sides=np.full(count, -int(self._sign), dtype=np.int64),
+        )
+
+    @cached_property
+    def informative(self) -> Outliers:
+        """The outliers of the criterion: those below zero (above, on the right side) as well."""
+        found = self.outliers
+        inside = self._sign * found.values < 0
+        return Outliers(
+            found.values[inside],
+            found.vectors[:, inside],
+            found.overlaps[inside],
+            found.sides[inside],
+        )
+
+    def _t(self, a: float) -> Array:
+        """T_a of every draw."""
+        if np.isinf(a):
+            return np.asarray(self._weights > 0, dtype=np.float64)
+        return np.asarray(1 - self.delta / (self.delta + a * self._weights))
+
+    def _second(self, a: float) -> tuple[float, float]:
+        """``delta E[T^2]`` and its derivative in b = -1/a."""
+        ratio = self._weights / (self.delta + a * self._weights)
+        terms = self._share * ratio * ratio
+        return a * a * float(terms.sum()), 2 * a**3 * self.delta * float(
+            np.dot(terms, 1 / (self.delta + a * self._weights))
+        )
+
+    def _level(self, a: float) -> float:
+        """psi(a)."""
+        if np.isinf(a):
+            return 0.0
+        return float(self._share @ (self._weights / (self.delta + a * self._weights))) - 1 / a
+
+    def _root(self, j: int, end: float) -> float:
+        """Find the parameter at which the j-th largest eigenvalue of P is one."""
+
+        def gap(a: float) -> float:
+            return float(np.linalg.eigvalsh(self.matrix(a))[self.rank - 1 - j]) - 1
+
+        return float(brentq(gap, _small(end), end, xtol=_TOLERANCE * end, rtol=_TOLERANCE))
+
+
+def _small(end: float) -> float:
+    """Return a parameter so far left of the spectrum that nothing is beyond it."""
+    return 1e-9 * end

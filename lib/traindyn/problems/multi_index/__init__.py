@@ -1,0 +1,71 @@
+"""Multi-index targets learnt by two-layer networks: targets, hardness, data, curvature."""
+
+from traindyn.problems.multi_index.activations import (
+    GELU,
+    IDENTITY,
+    QUADRATIC,
+    RELU,
+    TANH,
+    Activation,
+    softplus,
+)
+from traindyn.problems.multi_index.exponents import (
+    Exponent,
+    generative_exponent,
+    information_exponent,
+)
+from traindyn.problems.multi_index.hardness import Decomposition, decompose
+from traindyn.problems.multi_index.losses import (
+    SQUARED,
+    Loss,
+    cauchy,
+    log_cosh,
+    logistic,
+    pseudo_huber,
+)
+from traindyn.problems.multi_index.model import Data, MultiIndex, Statistics
+from traindyn.problems.multi_index.recovery import Recovery, delta_alg
+from traindyn.problems.multi_index.targets import (
+    Target,
+    half_spaces,
+    orthonormal,
+    parity,
+    phase_retrieval,
+    polynomial,
+    symmetric_pair,
+    two_layer_teacher,
+)
+
+__all__ = [
+    "GELU",
+    "IDENTITY",
+    "QUADRATIC",
+    "RELU",
+    "SQUARED",
+    "TANH",
+    "Activation",
+    "Data",
+    "Decomposition",
+    "Exponent",
+    "Loss",
+    "MultiIndex",
+    "Recovery",
+    "Statistics",
+    "Target",
+    "cauchy",
+    "decompose",
+    "delta_alg",
+    "generative_exponent",
+    "half_spaces",
+    "information_exponent",
+    "log_cosh",
+    "logistic",
+    "orthonormal",
+    "parity",
+    "phase_retrieval",
+    "polynomial",
+    "pseudo_huber",
+    "softplus",
+    "symmetric_pair",
+    "two_layer_teacher",
+]

@@ -1,0 +1,163 @@
+"""Thresholds against quadrature, reference values, and the algorithmic bound."""
+
+import numpy as np
+import pytest
+
+from traindyn.dmft import (
+    crossing,
+    delta_star,
+    extrapolate,
+    initial_threshold,
+    solve,
+    threshold_curve,
+)
+from traindyn.gaussian import gauss_hermite
+from traindyn.problems.multi_index import (
+    QUADRATIC,
+    SQUARED,
+    MultiIndex,
+    delta_alg,
+    half_spaces,
+    log_cosh,
+    phase_retrieval,
+    polynomial,
+    two_layer_teacher,
+)
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (MultiIndex(), 1.693),
+        (MultiIndex(second_layer=[4.0]), 2.788),
+        (MultiIndex(activation=QUADRATIC), 0.923),
+        (MultiIndex(loss=log_cosh()), 1.828),
+        # The left edge is empty for the other sign of the second layer.
+        (MultiIndex(second_layer=[-1.0]), np.inf),
+    ],
+)
+def test_thresholds_at_initialisation(problem, expected):
+    """Reference values to 0.1 %, never below the algorithmic threshold."""
+    found = initial_threshold(problem)
+    assert found == pytest.approx(expected, rel=1e-3)
+    assert found > delta_alg(problem.target).threshold
+
+
+def test_initial_threshold_takes_noise_and_rules():
+    """Noise raises it; a coarser rule changes little."""
+    plain, noisy = (initial_threshold(MultiIndex(phase_retrieval(noise=x))) for x in (0.0, 1.0))
+    assert noisy > 1.05 * plain
+    coarse = initial_threshold(MultiIndex(), rule=gauss_hermite(2, 61))
+    assert coarse == pytest.approx(plain, rel=0.02)
+    with pytest.raises(ValueError, match="rule must have dimension 2, got 1"):
+        initial_threshold(MultiIndex(), rule=gauss_hermite(1, 5))
+
+
+def test_no_step_is_initialisation():
+    """The mean-field route at t = 0 against quadrature, 1 %."""
+    found = delta_star(MultiIndex(), 0, step_size=0.5, rng=0)
+    assert found.value == pytest.approx(1.693, rel=0.01)
+    assert found.error < 0.02
+
+
+@pytest.mark.parametrize(("step", "expected"), [(5, 2.84), (10, 3.84), (20, 5.28)])
+def test_reference_values_at_finite_times(step, expected):
+    """At eta t = 2.5, 5, 10: means of mean-field and null-branch values found elsewhere, 3 %."""
+    found = delta_star(MultiIndex(), step, step_size=0.5, rng=1, start=expected, paths=2**13)
+    assert found.value == pytest.approx(expected, rel=0.03)
+    assert found.error < 0.03 * expected
+
+
+def test_curve_agrees_with_single_thresholds():
+    """One solution per delta for all steps; NaN where the deltas do not bracket."""
+    options = {"step_size": 0.5, "rng": 1, "paths": 2**12, "seeds": 2}
+    deltas = [1.4, 1.7, 2.0, 2.5, 3.0, 3.5]
+    curve = threshold_curve(MultiIndex(), [0, 3, 5, 15], deltas, **options)
+    single = delta_star(MultiIndex(), 5, **options)
+    assert curve.values[0] == pytest.approx(1.693, rel=0.02)
+    assert curve.values[2] == pytest.approx(single.value, rel=0.03)
+    assert curve.values[0] < curve.values[1] < curve.values[2]
+    assert np.isnan(curve.values[3])
+    assert np.all(np.diff(curve.statistics.mean(axis=2), axis=0) > 0)
+
+
+def test_least_threshold_over_neurons():
+    """Neurons of both signs: the least threshold is that of the positive ones alone."""
+    options = {"step_size": 1.0, "rng": 0, "paths": 2**12, "seeds": 2, "start": 3.0}
+    problem = MultiIndex(second_layer=(1.0, -1.0))
+    both = delta_star(problem, 2, **options)
+    assert both.value == pytest.approx(delta_star(problem, 2, neuron=0, **options).value, rel=0.02)
+
+
+def test_two_hard_directions_respect_the_bound():
+    """z_1 z_2: the criterion is a 2 x 2 matrix, and stays below the algorithmic optimum."""
+    problem = MultiIndex(polynomial({(1, 1): 1.0}), second_layer=[2.0])
+    found = solve(problem, 2, delta=6.0, step_size=0.5, rng=0, paths=2**13)
+    side = found.hard_subspace(2)
+    assert side.rank == 2
+    optimum = np.sqrt(6.0 / delta_alg(problem.target).threshold)
+    assert side.statistic < optimum
+
+
+def test_crossing_of_a_quadratic():
+    """Exact for a quadratic; refused where there is none."""
+    deltas = np.array([1.0, 2.0, 3.0, 4.0])
+    values = 0.2 + 0.3 * deltas + 0.05 * deltas**2
+    assert crossing(deltas, values) == pytest.approx((-0.3 + np.sqrt(0.25)) / 0.1)
+    for call, message in (
+        (lambda: crossing(deltas, values + 5), "statistics must reach one near the deltas"),
+        (lambda: crossing(deltas[:2], values[:2]), "deltas must be at least three, got 2"),
+        (lambda: crossing(deltas, values[:2]), r"statistics must have shape \(4\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_extrapolation_of_a_power():
+    """Exact data give the limit; noisy data give it within the error returned."""
+    times = np.array([10.0, 20.0, 40.0, 80.0, 160.0, 320.0])
+    exact = 10.4 - 16.0 * times**-0.7
+    assert extrapolate(times, exact).value == pytest.approx(10.4, abs=1e-3)
+    noisy = exact + 0.03 * np.random.default_rng(0).standard_normal(6)
+    found = extrapolate(times, noisy, np.full(6, 0.03))
+    assert abs(found.value - 10.4) < 5 * found.error
+    assert found.error < 0.6
+    for call, message in (
+        (lambda: extrapolate(times[:3], exact[:3]), "times must be at least four"),
+        (lambda: extrapolate(times, exact, np.zeros(6)), "errors must be positive"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_requests_that_make_no_sense_are_refused():
+    """Unbounded weights with the reason; nothing hard; no threshold at all."""
+    for call, message in (
+        (lambda: initial_threshold(MultiIndex(loss=SQUARED)), "no left edge.*traindyn.dmft.stable"),
+        (
+            lambda: delta_star(MultiIndex(loss=SQUARED), 1, step_size=0.1, rng=0),
+            "no left edge",
+        ),
+        (
+            lambda: delta_star(MultiIndex(polynomial({(3,): 1.0})), 1, step_size=0.1, rng=0),
+            "must have a hard direction",
+        ),
+        (
+            lambda: threshold_curve(MultiIndex(), [1], [1.0, 2.0], step_size=0.1, rng=0),
+            "deltas must be at least three",
+        ),
+        (
+            lambda: initial_threshold(MultiIndex(two_layer_teacher()), hard=[[1.0], [1.0]]),
+            "hard must have orthonormal columns",
+        ),
+        (
+            lambda: delta_star(
+                MultiIndex(second_layer=[-1.0]), 0, step_size=0.1, rng=0, paths=64, seeds=1,
+                start=2000.0,
+            ),
+            r"problem must have a threshold in \(0.05, 10000\)",
+        ),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert initial_threshold(MultiIndex(half_spaces(2))) > 0
