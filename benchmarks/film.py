@@ -1,14 +1,20 @@
 """Time of a film of spectra: ours, SciPy's Lanczos, PyTorch Hessian-vector products.
 
-The film is that of BGHJ Figures 2.1 and 2.3: ten leading eigenpairs of all ten diagonal
-blocks of the Hessian and of the G-matrix at sixty times of one run, d = 1000, ten samples
-per dimension, on two cores. What it is compared with finds the same eigenpairs of some of
-the same blocks to the same residual, each starting cold, as these tools do:
+Two films at sixty times of one run, d = 1000, ten samples per dimension, on two cores, of the
+Hessian and of the G-matrix:
+
+* BGHJ Figures 2.1 and 2.3: ten leading eigenpairs of all ten diagonal blocks of the
+  k-Gaussian mixture;
+* BGHJ Figures 2.4 and 2.5: two leading eigenpairs of the blocks of all twenty neurons of the
+  two-layer network, and all of its second layer.
+
+What they are compared with finds the same eigenpairs of some of the same blocks to the same
+residual, each starting cold, as these tools do:
 
 * SciPy ``eigsh`` on our matrix-free operator;
 * ``eigsh`` on products by automatic differentiation, as written by hand in PyTorch
   (double backward for the Hessian, a Jacobian and its transpose for the G-matrix);
-* ``eigsh`` on the operators of curvlinops, where that is installed.
+* ``eigsh`` on the operators of curvlinops, where that is installed and the network is linear.
 
 Before anything is timed, all operators must agree on the same vectors.
 """
@@ -29,8 +35,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sgd import paper_problem
 from threadpoolctl import threadpool_limits
 
-from traindyn.problems.base import MATRICES, Matrix, Sample
-from traindyn.problems.k_gmm import KGaussianMixture, Point
+from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample
+from traindyn.problems.two_layer import TwoLayerMixture
 from traindyn.sgd import direct
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory
@@ -39,23 +45,32 @@ Array: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[str, Any]
 Product: TypeAlias = Callable[[Array], Array]
 
-GROUP = "Spectra along a run"
 RESIDUAL = 1e-8
 AGREEMENT = 1e-11
 WARM_UP = 4
 """Earliest compared time: some training has happened."""
+NEURONS = 20
 
 
 class Scene(NamedTuple):
-    """One run and its test data."""
+    """One run and its test data, with the block that all tools solve."""
 
-    problem: KGaussianMixture
+    problem: Problem
     path: Trajectory[Any]
     sample: Sample
+    block: Block
+    r: tuple[int, ...]
+    """Eigenpairs of every block."""
 
-    def point(self, n: int) -> Point:
+    def point(self, n: int) -> Any:
         """Parameters at the n-th time."""
-        return Point(self.path.snapshots.x[n])
+        snapshots: Any = self.path.snapshots
+        return type(snapshots)(*(field[n] for field in snapshots))
+
+    @property
+    def pairs(self) -> int:
+        """Eigenpairs of the compared block."""
+        return self.r[self.problem.blocks.index(self.block)]
 
 
 class Timing(NamedTuple):
@@ -65,23 +80,45 @@ class Timing(NamedTuple):
     residual: float
 
 
-def scene(dimension: int, alpha: int, frames: int, horizon: float = 50.0) -> Scene:
-    """Train once, with more frames early in training, and draw test data."""
+def scene(dimension: int, alpha: int, frames: int) -> Scene:
+    """Train the k-Gaussian mixture once, with more frames early, and draw test data."""
     problem = paper_problem(dimension)
+    path, sample = trained(problem, alpha, frames, horizon=50.0)
+    return Scene(problem, path, sample, (0, 0), (problem.k,) * problem.k)
+
+
+def layers(dimension: int, alpha: int, frames: int) -> Scene:
+    """Train a two-layer network once; compare at the neuron of largest weight at the end."""
+    problem = TwoLayerMixture.xor(NEURONS, dimension, precision=10.0, ridge=0.03)
+    path, sample = trained(problem, alpha, frames, horizon=100.0)
+    neuron = int(np.argmax(np.abs(path.snapshots.v[-1])))
+    return Scene(problem, path, sample, (neuron, neuron), (2,) * NEURONS + (NEURONS,))
+
+
+def trained(
+    problem: Problem, alpha: int, frames: int, *, horizon: float
+) -> tuple[Trajectory[Any], Sample]:
+    """Run SGD from a random start, and draw test data."""
+    d = problem.dimension
     times = horizon * np.linspace(0, 1, frames) ** 2
     path = direct.run(
-        problem, problem.initial(rng=0), times, step_size=1 / dimension, rng=1, snapshots=True
+        problem, problem.initial(rng=0), times, step_size=1 / d, rng=1, snapshots=True
     )
-    return Scene(problem, path, problem.sample(alpha * dimension, rng=2))
+    return path, problem.sample(alpha * d, rng=2)
 
 
-def filming(dimension: int, alpha: int, frames: int, workers: int) -> tuple[float, float, float]:
+Maker: TypeAlias = Callable[[int, int, int], Scene]
+
+
+def filming(
+    make: Maker, dimension: int, alpha: int, frames: int, workers: int
+) -> tuple[float, float, float]:
     """Film everything; seconds, peak memory in MB and worst residual."""
-    taken = scene(dimension, alpha, frames)
+    taken = make(dimension, alpha, frames)
     start = time.perf_counter()
-    seen = film.film(*taken, r=taken.problem.k, tolerance=RESIDUAL, workers=workers)
+    seen = film.film(*taken[:3], r=taken.r, tolerance=RESIDUAL, workers=workers)
     seconds = time.perf_counter() - start
-    residual = max(float(values.max()) for values in seen.residuals.values())
+    residual = max(float(np.nanmax(values)) for values in seen.residuals.values())
     # Kilobytes on Linux.
     return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, residual
 
@@ -93,21 +130,17 @@ def alone(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ours(taken: Scene, matrix: Matrix, n: int) -> Product:
-    """Multiply by the first block with our matrix-free operator."""
-    return blocks.operator(taken.problem, matrix, (0, 0), taken.point(n), taken.sample).matmat
+    """Multiply by the compared block with our matrix-free operator."""
+    point = taken.point(n)
+    return blocks.operator(taken.problem, matrix, taken.block, point, taken.sample).matmat
 
 
 def by_autograd(taken: Scene, matrix: Matrix, n: int) -> Product:
     """Multiply by the same block with plain automatic differentiation."""
     import torch
 
-    x = torch.tensor(taken.point(n).x)
-    inputs, labels = torch.from_numpy(taken.sample.inputs), torch.from_numpy(taken.sample.labels)
-    first = x[0].clone().requires_grad_(True)
-
-    def losses(row: Any) -> Any:
-        logits = inputs @ torch.cat([row[None], x[1:]]).T
-        return torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+    losses, own = torch_losses(taken, n)
+    first = own.clone().requires_grad_(True)
 
     def hessian(vector: Array) -> Array:
         (gradient,) = torch.autograd.grad(losses(first).mean(), first, create_graph=True)
@@ -116,17 +149,44 @@ def by_autograd(taken: Scene, matrix: Matrix, n: int) -> Product:
 
     def g_matrix(vector: Array) -> Array:
         # Per-sample gradients are never formed: G v = J^T (J v) / M.
-        row = first.detach()
-        _, along = torch.func.jvp(losses, (row,), (torch.from_numpy(vector),))
-        _, pull = torch.func.vjp(losses, row)
-        return np.asarray(pull(along)[0].numpy()) / labels.numel()
+        _, along = torch.func.jvp(losses, (own,), (torch.from_numpy(vector),))
+        _, pull = torch.func.vjp(losses, own)
+        return np.asarray(pull(along)[0].numpy()) / len(taken.sample.labels)
 
     chosen = hessian if matrix == "hessian" else g_matrix
     return lambda vector: chosen(np.ascontiguousarray(vector).ravel())
 
 
+def torch_losses(taken: Scene, n: int) -> tuple[Callable[[Any], Any], Any]:
+    """Loss of every draw as a function of the compared row, and the row itself."""
+    import torch
+
+    inputs, labels = torch.from_numpy(taken.sample.inputs), torch.from_numpy(taken.sample.labels)
+    row, point = taken.block[0], taken.point(n)
+    weights = torch.tensor(point[-1])
+
+    def preactivations(own: Any) -> Any:
+        return inputs @ torch.cat([weights[:row], own[None], weights[row + 1 :]]).T
+
+    if isinstance(taken.problem, TwoLayerMixture):
+        second = torch.tensor(point.v)
+        classes = torch.tensor(taken.problem.labels)[labels].to(torch.float64)
+
+        def losses(own: Any) -> Any:
+            logits = torch.relu(preactivations(own)) @ second
+            return torch.nn.functional.binary_cross_entropy_with_logits(
+                logits, classes, reduction="none"
+            )
+    else:
+
+        def losses(own: Any) -> Any:
+            return torch.nn.functional.cross_entropy(preactivations(own), labels, reduction="none")
+
+    return losses, weights[row]
+
+
 def by_curvlinops(taken: Scene, matrix: Matrix, n: int) -> Product:
-    """Multiply by the same block with curvlinops: its Hessian, or its empirical Fisher."""
+    """Multiply by the first block of the mixture with curvlinops: Hessian or empirical Fisher."""
     import curvlinops
     import torch
 
@@ -173,7 +233,7 @@ def lanczos(
     cases: list[tuple[Matrix, int]],
 ) -> Timing:
     """Cold ``eigsh`` on each case: mean seconds per block."""
-    size, r = taken.problem.dimension, taken.problem.k
+    size, r = taken.problem.dimension, taken.pairs
     seconds, worst = 0.0, 0.0
     for matrix, n in cases:
         start = time.perf_counter()
@@ -213,14 +273,14 @@ def best_of_threads(time_once: Callable[[], Timing]) -> Timing:
 def measure(
     dimension: int = 1000, alpha: int = 10, frames: int = 60, compared: int = 3
 ) -> list[Row]:
-    """Measure everything on two cores, in about ten minutes at full size.
+    """Measure everything on two cores, in about a quarter of an hour at full size.
 
     Parameters
     ----------
     dimension, alpha, frames : int
-        Of the film; it always has ten classes.
+        Of both films; the mixture has ten classes, the network twenty neurons.
     compared : int
-        Number of times at which other tools solve the first block of each matrix.
+        Number of times at which other tools solve one block of each matrix.
 
     Returns
     -------
@@ -228,14 +288,31 @@ def measure(
         Keys group, name, value, unit, accuracy, ratio (to our time per block on two cores,
         above one when slower; None where it makes no sense).
     """
-    seconds, memory, residual = alone(filming, dimension, alpha, frames, 2)
-    count = frames * 2 * 10
+    size = f"d={dimension}, M={alpha * dimension}"
+    moments = sorted({int(n) for n in np.linspace(min(WARM_UP, frames - 1), frames - 1, compared)})
+    shape = (dimension, alpha, frames)
+    return [
+        *compare("Spectra along a run", f"k=10, {size}", scene, shape, moments),
+        *compare("Spectra of two layers", f"K={NEURONS}, {size}", layers, shape, moments),
+    ]
+
+
+def compare(
+    group: str, size: str, make: Maker, shape: tuple[int, int, int], moments: list[int]
+) -> list[Row]:
+    """Time one film, and what other tools need for one of its blocks."""
+    seconds, memory, residual = alone(filming, make, *shape, 2)
+    taken = make(*shape)
+    # The second layer is left out of the average: its blocks are too small to matter.
+    wide = sum(
+        taken.problem.parameter(b, taken.point(0)).size > NEURONS for b in taken.problem.blocks
+    )
+    count = shape[2] * 2 * wide
     ours_per_block = seconds / count
-    size = f"k=10, d={dimension}, M={alpha * dimension}"
 
     def row(name: str, value: float, unit: str, found: float, ratio: float | None) -> Row:
         return {
-            "group": GROUP,
+            "group": group,
             "name": name,
             "value": value,
             "unit": unit,
@@ -248,12 +325,9 @@ def measure(
         row(f"film of {count} blocks, {size}: peak memory", memory, "MB", residual, None),
         row("film, per block", 1e3 * ours_per_block, "ms", residual, 1.0),
     ]
-    taken = scene(dimension, alpha, frames)
-    last = frames - 1
-    moments = np.linspace(min(WARM_UP, last), last, compared).astype(int)
-    cases: list[tuple[Matrix, int]] = [(m, int(n)) for m in MATRICES for n in moments]
-    for name, build, chosen in _rivals(cases):
-        check(taken, build, last)
+    cases: list[tuple[Matrix, int]] = [(m, n) for m in MATRICES for n in moments]
+    for name, build, chosen in _rivals(taken, cases):
+        check(taken, build, moments[-1])
         lanczos(taken, build, chosen[:1])  # first calls compile and allocate
         timing = best_of_threads(lambda build=build, chosen=chosen: lanczos(taken, build, chosen))
         ratio = timing.seconds / ours_per_block
@@ -262,14 +336,14 @@ def measure(
 
 
 def _rivals(
-    cases: list[tuple[Matrix, int]],
+    taken: Scene, cases: list[tuple[Matrix, int]]
 ) -> Iterator[tuple[str, Callable[[Scene, Matrix, int], Product], list[tuple[Matrix, int]]]]:
     yield "SciPy eigsh, cold, our operator, per block", ours, cases
     # Seconds per solve: the last time only.
     final = [case for case in cases if case[1] == cases[-1][1]]
     if available("torch"):
         yield "eigsh on PyTorch double backward / Jacobians, per block", by_autograd, final
-    if available("curvlinops"):
+    if available("curvlinops") and not isinstance(taken.problem, TwoLayerMixture):
         yield "eigsh on curvlinops, per block", by_curvlinops, final
 
 

@@ -95,6 +95,35 @@ def test_start_in_a_wrong_invariant_subspace_is_no_trap(width: int | None) -> No
     np.testing.assert_allclose(spectrum.eigenvalues, values[:10], rtol=1e-12)
 
 
+def test_wide_gaps_save_products_and_hide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two outliers at three times the bulk, the first missed by an otherwise exact start.
+
+    The bulk has not settled when the wanted pairs have, so that the gap answers for the missed
+    vector. The control believes every gap at once, and misses it.
+    """
+    rng = np.random.default_rng(11)
+    levels = np.concatenate([[3.1, 3.0, 2.9], rng.uniform(-1, 1, 997)])
+    basis = np.linalg.qr(rng.standard_normal((1000, 1000)))[0]
+    matrix = (basis * levels) @ basis.T
+    operator = linalg.LambdaOperator(1000, lambda vectors: matrix @ vectors)
+    for noise in (0.0, 1e-9, 1e-2):
+        start = basis[:, 1:3] + noise * rng.standard_normal((1000, 2)) / np.sqrt(1000)
+        found = linalg.top_eigenpairs(operator, 2, start=start, width=4)
+        np.testing.assert_allclose(found.eigenvalues, [3.1, 3.0], rtol=1e-10)
+        assert found.converged.all()
+    cold = linalg.top_eigenpairs(operator, 3, width=4)
+    np.testing.assert_allclose(cold.eigenvalues, levels[:3], rtol=1e-10)
+    warm = linalg.top_eigenpairs(operator, 3, start=cold.eigenvectors, width=4)
+    monkeypatch.setattr(linalg, "_AMPLIFICATION", np.inf)
+    slow = linalg.top_eigenpairs(operator, 3, start=cold.eigenvectors, width=4)
+    assert warm.products < 0.7 * slow.products
+    np.testing.assert_allclose(warm.eigenvalues, slow.eigenvalues, rtol=1e-12)
+    monkeypatch.setattr(linalg, "_AMPLIFICATION", 1e-300)
+    monkeypatch.setattr(linalg, "_LOOK_COLUMNS", 1)
+    missed = linalg.top_eigenpairs(operator, 2, start=basis[:, 1:3], width=4)
+    assert missed.eigenvalues[0] < 3.05
+
+
 def test_degenerate_starts() -> None:
     """Zero, repeated, badly scaled or too many columns of a start must do no harm."""
     matrix = wishart(300, 600, seed=7)

@@ -20,8 +20,9 @@ cannot miss an eigenvalue.
 Nothing is accepted on the strength of the iteration's own estimates: the residuals of a
 :class:`Spectrum` come from one last product with the returned vectors. Two safeguards
 protect a warm start that misses a top eigenvector altogether: every start has a random
-part, and the first *unwanted* pair must have settled too before the wanted ones are
-believed.
+part, and before the wanted pairs are believed either the first *unwanted* pair must have settled
+too, or the gap between them must be so wide that whatever is above it in absolute value has grown
+out of the random part (by a Chebyshev polynomial of the number of products).
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ _CYCLE_COLUMNS, _CYCLE_BLOCKS = 60, 12
 _LOOK_COLUMNS = 20
 """Basis vectors added between two looks at the Ritz values."""
 _GUARD_TOLERANCE = 1e-3
-"""Relative residual the first unwanted pair must reach."""
+"""Relative residual the first unwanted pair must reach, unless the gap before it is wide."""
+_AMPLIFICATION = 1e3
+"""How far a missed direction must have outgrown the rest of a random start for a gap to count."""
 
 
 @runtime_checkable
@@ -451,6 +454,8 @@ class _BlockKrylov:
         self.basis: Array = np.empty((operator.size, most), order="F")
         self.projected: Array = np.zeros((most, most))
         self.used = 0
+        # Products since the start or a restart, and how much of the block was random then.
+        self.degree, self.random_share = -1, 1.0
 
     def run(self, start: Array | None, max_products: int) -> tuple[Array, Array, bool]:
         """Iterate to convergence, or until the products are spent."""
@@ -484,13 +489,16 @@ class _BlockKrylov:
                 mixed = warm @ self.generator.standard_normal((warm.shape[1], self.width))
                 mixed /= np.linalg.norm(mixed, axis=0)
                 block = mixed + block * (_RANDOM_PART / np.linalg.norm(block, axis=0))
+                self.random_share = _RANDOM_PART
             else:
                 block[:, : warm.shape[1]] = warm
+                self.random_share = float(warm.shape[1] < self.width)
         return self._orthonormal_to_basis(block)[0]
 
     def _expand(self, block: Array) -> tuple[Array, Array]:
         """Add `block` to the basis; return the next block and its coupling."""
         old, self.used = self.used, self.used + block.shape[1]
+        self.degree += 1
         self.basis[:, old : self.used] = block
         image = self.operator.matmat(block)
         rows = self.basis[:, : self.used].T @ image
@@ -507,6 +515,7 @@ class _BlockKrylov:
         self.used = self.kept
         self.projected[:] = 0.0
         self.projected[: self.kept, : self.kept] = np.diag(values[: self.kept])
+        self.degree = -1
 
     def _settled(self, values: Array, residuals: Array) -> bool:
         scale = np.abs(values[: self.r]).max()
@@ -516,7 +525,25 @@ class _BlockKrylov:
         # Half the tolerance leaves room for rounding in the final product.
         wanted = bool(np.all(residuals[: self.r] <= 0.5 * self.tolerance * scale))
         guard = max(_GUARD_TOLERANCE, self.tolerance) * scale
-        return wanted and bool(np.all(residuals[self.r : self.r + 1] <= guard))
+        return wanted and (
+            bool(np.all(residuals[self.r : self.r + 1] <= guard)) or self._outgrown(values)
+        )
+
+    def _outgrown(self, values: Array) -> bool:
+        """Whether a direction as large as the wanted ones could not have stayed hidden.
+
+        Of a random vector, n products leave a part above the gap that is larger than the rest
+        by the Chebyshev polynomial of degree n at the ratio of the values around the gap.
+        """
+        if self.which != "magnitude" or self.random_share == 0 or values.size <= self.r:
+            return False
+        level, edge = np.abs(values[self.r - 1 : self.r + 1])
+        if level == 0:
+            return False
+        ratio = level / max(edge, np.finfo(float).eps * level)
+        growth = self.degree * np.arccosh(max(ratio, 1.0)) - np.log(2)
+        needed = _AMPLIFICATION * np.sqrt(self.operator.size) / self.random_share
+        return bool(growth >= np.log(needed))
 
     def _orthonormal_to_basis(self, block: Array) -> tuple[Array, Array]:
         """Orthonormalise `block` against the basis and itself: ``block = P K``.
@@ -538,6 +565,8 @@ class _BlockKrylov:
             result = np.concatenate([result @ left[:, :rank], fresh], axis=1)
             coupling = values[:, None] * right
             coupling[rank:] = 0.0
+            # The fresh columns have seen no product.
+            self.degree, self.random_share = -1, 1.0
         result, coupling = result[:, :room], coupling[:room]
         for _ in range(2):
             result, triangle = np.linalg.qr(result - basis @ (basis.T @ result))

@@ -58,6 +58,8 @@ def test_block_is_the_mean_over_samples(matrix: Matrix, block: tuple[int, int]) 
 def test_signed_and_zero_weights(kind: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples are grouped by sign, gathered and chunked: none may be lost or doubled."""
     monkeypatch.setattr(blocks, "_GRAM_BYTES", chunk * 7 * 8 * 5)
+    monkeypatch.setattr(blocks, "_CHUNK_BYTES", chunk * 7 * 8 * 5)
+    monkeypatch.setattr(blocks, "_CHUNK_ROWS", 1)
     rng = np.random.default_rng(3)
     features = rng.standard_normal((33, 7))
     weights = {
@@ -72,11 +74,49 @@ def test_signed_and_zero_weights(kind: str, chunk: int, monkeypatch: pytest.Monk
     dense = gram.dense()
     np.testing.assert_allclose(dense, expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(dense, dense.T)
-    # Stale contents of a reused array must not shine through.
-    scratch = np.full((7, 7), np.nan)
-    assert gram.dense(out=scratch) is scratch
-    np.testing.assert_array_equal(scratch, dense)
+    vectors = rng.standard_normal((7, 3))
+    np.testing.assert_allclose(gram.matmat(vectors), expected @ vectors, rtol=1e-12, atol=1e-14)
     assert gram.non_negative == bool(np.all(weights >= 0))
+    assert gram.zero == (kind == "all zero")
+
+
+def test_samples_of_weight_zero_are_never_touched() -> None:
+    """Features that are not numbers do no harm there, and all harm elsewhere."""
+    rng = np.random.default_rng(6)
+    features, weights = rng.standard_normal((40, 5)), rng.random(40)
+    weights[::2] = 0.0
+    expected = (features.T * weights) @ features / 40
+    features[::2] = np.nan
+    gram = WeightedGram(weights, features)
+    np.testing.assert_allclose(gram.dense(), expected, rtol=1e-12)
+    np.testing.assert_allclose(gram.matmat(np.eye(5)), expected, rtol=1e-12)
+    weights[0] = 1e-9
+    for spoilt in (WeightedGram(weights, features).dense(), gram.matmat(np.full((5, 1), np.nan))):
+        assert np.isnan(spoilt).all()
+
+
+class Counting:
+    """A problem that counts its forward passes."""
+
+    blocks = ((0, 0), (1, 1))
+    passes = 0
+
+    def forward(self, point: Any, sample: Sample) -> Any:
+        """One pass for all blocks."""
+        self.passes += 1
+        return self
+
+    def factors(self, matrix: Matrix, block: Any, *_: Any) -> Factors:
+        """Weights by the block; features from the last pass."""
+        inputs = np.ones((4, 3))
+        return Factors(np.full(4, 1.0 + sum(block)), inputs, inputs)
+
+
+def test_one_forward_pass_for_all_blocks() -> None:
+    """A problem that shares its forward pass is asked for it once."""
+    problem: Any = Counting()
+    blocks.full(problem, "hessian", None, Sample(np.ones((4, 3)), np.zeros(4, dtype=np.int64)))
+    assert problem.passes == 1
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -136,6 +176,31 @@ def test_parameters_with_different_features() -> None:
         blocks.operator(problem, "hessian", (0, 1), None, sample)
 
 
+def test_a_pair_with_features_of_its_own() -> None:
+    """Where pairs of one group are missing, the blocks of other groups stay."""
+    rng = np.random.default_rng(7)
+    shared, own = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
+    weights = rng.standard_normal((3, 30))
+    factors = [
+        [Factors(weights[0], shared, shared)],
+        [Factors(weights[1], own, shared), Factors(weights[2], shared, shared)],
+    ]
+    expected = np.zeros((6, 6))
+    expected[:3, :3] = (shared.T * weights[0]) @ shared / 30
+    expected[3:, :3] = (own.T * weights[1]) @ shared / 30
+    expected[:3, 3:] = expected[3:, :3].T
+    expected[3:, 3:] = (shared.T * weights[2]) @ shared / 30
+    full = blocks.FullMatrix(factors)
+    np.testing.assert_allclose(full.dense(), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(full.matmat(np.eye(6)), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_parameters_follow_the_rows_of_the_full_matrix() -> None:
+    """One parameter after the other."""
+    problem, point, _ = mixture()
+    np.testing.assert_array_equal(blocks.parameters(problem, point), point.x.ravel())
+
+
 def test_too_large_matrices_are_refused() -> None:
     """A kd x kd matrix that does not fit must be refused with its size, not attempted."""
     problem, point, sample = mixture()
@@ -159,5 +224,8 @@ def test_bad_input_is_named() -> None:
         WeightedGram(np.array([np.nan]), np.ones((1, 2)))
     with pytest.raises(ValueError, match="features must have shape"):
         WeightedGram(np.ones(0), np.ones((0, 2)))
-    with pytest.raises(ValueError, match="out must have shape"):
-        WeightedGram(np.ones(1), np.ones((1, 2))).dense(out=np.empty((3, 3)))
+    inputs = sample.inputs
+    short = [[Factors(np.ones(50), inputs, inputs)], [Factors(np.ones(50), inputs, inputs[:, :3])]]
+    short[1].append(Factors(np.ones(50), inputs, inputs))
+    with pytest.raises(ValueError, match=r"factors\[1\]\[0\] must have features of shapes"):
+        blocks.FullMatrix(short)

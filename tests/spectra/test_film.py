@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from traindyn import linalg
+from traindyn.problems import two_layer
 from traindyn.problems.base import Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point
+from traindyn.problems.two_layer import TwoLayerMixture
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory
 
@@ -90,7 +93,7 @@ def test_workers_and_progress_change_nothing() -> None:
     for matrix in one.matrices:
         np.testing.assert_array_equal(one.eigenvalues[matrix], two.eigenvalues[matrix])
         np.testing.assert_array_equal(one.alignment[matrix], two.alignment[matrix])
-    assert seen[-1] == (6, 6)
+    assert seen[-1] == (5, 5)
 
 
 def test_some_blocks_only() -> None:
@@ -117,24 +120,127 @@ def test_unconverged_pairs_warn() -> None:
     assert seen.residuals["hessian"].max() < 1e-13
 
 
+@cache
+def layers() -> tuple[TwoLayerMixture, Trajectory[Any], Sample]:
+    """A two-layer network with a short path, and test data."""
+    problem = TwoLayerMixture.xor(5, 90, precision=8.0, ridge=0.05)
+    times, rng = np.linspace(0, 1, 3), np.random.default_rng(3)
+    start = problem.initial(rng=rng)
+    target = np.zeros((5, 90))
+    target[:4, :2] = problem.centroids
+    snapshots = two_layer.Point(
+        np.array([(1 - s) * start.v + s * np.array([1, 1, -1, -1, 0.3]) for s in times]),
+        np.array([(1 - s) * start.W + s * target + 0.1 * start.W for s in times]),
+    )
+    records = [problem.statistics(two_layer.Point(*pair)) for pair in zip(*snapshots)]
+    statistics = type(records[0])(*(np.array(field) for field in zip(*records)))
+    path = Trajectory(times, statistics, snapshots=snapshots)
+    return problem, path, problem.sample(700, rng=4)
+
+
+@pytest.mark.parametrize("dense_size", [2000, 0])
+def test_blocks_of_different_sizes(dense_size: int) -> None:
+    """First and second layer in one film: every value against LAPACK, NaN where there is none."""
+    problem, path, sample = layers()
+    directions = np.eye(2, 90)
+    seen = film.film(
+        problem,
+        path,
+        sample,
+        r=[3] * 5 + [5],
+        dense_size=dense_size,
+        keep=[2],
+        directions=directions,
+    )
+    for matrix in seen.matrices:
+        assert seen.eigenvalues[matrix].shape == (3, 6, 5)
+        assert seen.converged[matrix].all()
+        assert np.nanmax(seen.residuals[matrix]) <= 1e-8
+        for n in range(3):
+            point = two_layer.Point(path.snapshots.v[n], path.snapshots.W[n])
+            for j, block in enumerate(problem.blocks):
+                pairs, outliers = (5, 4) if j == 5 else (3, 2)
+                gram = blocks.operator(problem, matrix, block, point, sample)
+                values, vectors = np.linalg.eigh(gram.dense())
+                values, vectors = values[::-1], vectors[:, ::-1]
+                found = seen.eigenvalues[matrix][n, j]
+                np.testing.assert_allclose(found[:pairs], values[:pairs], rtol=1e-9)
+                assert np.isnan(found[pairs:]).all()
+                own = point.v if j == 5 else point.W[j]
+                expected = float(linalg.alignment(own, vectors[:, :outliers]))
+                assert seen.alignment[matrix][n, j] == pytest.approx(expected, abs=1e-6)
+                overlaps = seen.overlaps[matrix][n, j]
+                if j == 5:
+                    assert np.isnan(overlaps).all()
+                else:
+                    squared = (vectors[:, :3].T @ directions.T) ** 2
+                    np.testing.assert_allclose(overlaps[:3], squared, atol=1e-5)
+        assert [kept.shape for kept in seen.eigenvectors[matrix]] == 5 * [(1, 90, 3)] + [(1, 5, 5)]
+
+
+def test_number_of_eigenpairs_by_default_and_for_all() -> None:
+    """The outlier counts, or one number cut at the size of the smaller blocks."""
+    problem, path, sample = layers()
+    short = path.select([1])
+    few = film.film(problem, short, sample, matrices=("hessian",))
+    counts = np.count_nonzero(~np.isnan(few.eigenvalues["hessian"][0]), axis=1)
+    np.testing.assert_array_equal(counts, [2, 2, 2, 2, 2, 4])
+    many = film.film(problem, short, sample, r=7, matrices=("hessian",))
+    counts = np.count_nonzero(~np.isnan(many.eigenvalues["hessian"][0]), axis=1)
+    np.testing.assert_array_equal(counts, [7, 7, 7, 7, 7, 5])
+    with pytest.raises(ValueError, match=r"r must be an integer in \[4, 5\], got 7"):
+        film.film(problem, short, sample, r=7, blocks=[(5, 5)])
+
+
+def test_silent_neurons_have_no_alignment() -> None:
+    """A block that is exactly zero has no eigenspace: NaN, not a number by chance."""
+    problem, path, sample = layers()
+    v = path.snapshots.v.copy()
+    v[:2, 1] = 0.0
+    silenced = replace(path, snapshots=path.snapshots._replace(v=v))
+    seen = film.film(problem, silenced, sample, directions=np.eye(1, 90))
+    plain = film.film(problem, path, sample)
+    for matrix in seen.matrices:
+        np.testing.assert_array_equal(np.isnan(seen.alignment[matrix][:, 1]), [True, True, False])
+        np.testing.assert_array_equal(seen.eigenvalues[matrix][:2, 1, :2], 0.0)
+        assert np.isnan(seen.overlaps[matrix][:2, 1]).all()
+        assert seen.converged[matrix].all()
+        found, expected = (one.alignment[matrix][2, 1] for one in (seen, plain))
+        assert found == pytest.approx(expected, abs=1e-6)
+    W = path.snapshots.W.copy()
+    W[1, 3] = 0.0
+    dead = replace(path, snapshots=path.snapshots._replace(W=W))
+    with pytest.raises(ValueError, match=r"parameter of block \(3, 3\) .* zero at time 0.5"):
+        film.film(problem, dead, sample)
+    film.film(problem, dead, sample, blocks=[(0, 0), (5, 5)])
+
+
 def test_bad_input_is_named() -> None:
     """Every refusal names the argument and the allowed range."""
     problem, path, sample = run()
     bare = Trajectory(path.times, path.statistics)
     broken = Sample(np.full_like(sample.inputs, np.nan), sample.labels)
+    few = Sample(sample.inputs[:3], sample.labels[:3])
     for arguments, changes, message in (
         ((problem, bare, sample), {}, "trajectory must be a single path with snapshots"),
-        ((problem, path, sample), {"r": 2}, "r must be an integer >= 3, got 2"),
-        ((problem, path, sample), {"r": 121}, r"r must be an integer in \[1, 120\], got 121"),
+        ((problem, path, sample), {"r": 2}, r"r must be an integer in \[3, 120\], got 2"),
+        ((problem, path, sample), {"r": 121}, r"r must be an integer in \[3, 120\], got 121"),
         ((problem, path, sample), {"blocks": [(0, 1)]}, "blocks must be one of"),
         ((problem, path, sample), {"blocks": []}, "must not be empty"),
         ((problem, path, sample), {"matrices": ("fisher",)}, "matrices must be one of"),
         ((problem, path, sample), {"keep": [5]}, r"keep must be indices in \[-5, 4\], got 5"),
         ((problem, path, sample), {"keep": [0.5]}, "keep must be a list of time indices"),
-        ((problem, path, sample), {"directions": np.eye(3)}, "directions must have 120 columns"),
+        (
+            (problem, path, sample),
+            {"directions": np.eye(3)},
+            r"directions must have .* \[120\], got 3",
+        ),
         ((problem, path, sample), {"directions": np.zeros((1, 120))}, "directions must be non-z"),
         ((problem, path, sample), {"tolerance": 0.0}, "tolerance must be positive"),
         ((problem, path, broken), {}, "inputs must be finite"),
+        ((problem, path, sample), {"r": [3, 3]}, "r must have one entry per block, 3, got 2"),
+        ((problem, path, sample), {"r": [3, 2, 3]}, r"r\[1\] must be an integer in \[3, 120\]"),
+        ((problem, path, few), {"r": 4}, "sample must have at least .* asked for, 4, got 3"),
     ):
         with pytest.raises(ValueError, match=message):
             film.film(*arguments, **{"r": 3, **changes})  # type: ignore[arg-type]

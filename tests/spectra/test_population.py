@@ -10,6 +10,8 @@ from traindyn.problems.base import Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics, limit
 from traindyn.problems.k_gmm.population import hessian_block, population_block
 from traindyn.problems.k_gmm.spectra import limit_spectra
+from traindyn.problems.two_layer import Point as TwoLayerPoint
+from traindyn.problems.two_layer import TwoLayerMixture, curvature
 from traindyn.spectra import population
 
 GRAM = np.array([[1.0, 0.4], [0.4, 1.0]])
@@ -108,6 +110,58 @@ def test_full_matrix_holds_the_blocks() -> None:
     np.testing.assert_allclose(found.bulk.sum(axis=1), 0, atol=1e-14)
 
 
+def _network() -> tuple[TwoLayerMixture, TwoLayerPoint]:
+    """Two neurons in three dimensions: a network that is its own embedding."""
+    problem = TwoLayerMixture.xor(2, 4, precision=4.0, ridge=0.1)
+    W = np.array([[0.9, -0.4, 0.5, 0.0], [-0.3, 0.7, 0.2, 0.6]])
+    return problem, TwoLayerPoint(np.array([1.1, -0.8]), W)
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_two_layer_blocks_match_the_control_variate(matrix: Matrix) -> None:
+    """Both layers: plain Sobol points against closed forms plus a small correction.
+
+    A first-layer block jumps where the neuron switches; the error of 2**15 points is 3e-3 of it.
+    """
+    problem, point = _network()
+    statistics = problem.statistics(point)
+    small, inside = problem.embed(statistics)
+    rule = gaussian.sobol(small.dimension, 2**15, rng=1)
+    for block in ((0, 0), (1, 0), (2, 2)):
+        found = population.block(problem, statistics, matrix, block, rule=rule)
+        exact = curvature.population_block(small, matrix, inside, block)
+        scale = np.abs(exact.dense()).max()
+        np.testing.assert_allclose(found.dense(), exact.dense(), atol=1e-2 * scale)
+        assert found.shift == pytest.approx(exact.shift, abs=1e-2 * scale)
+    # control: the weights of the other matrix
+    other = population.block(problem, statistics, "hessian", (2, 2), rule=rule).dense()
+    wrong = curvature.population_block(small, "g_matrix", inside, (2, 2)).dense()
+    assert np.abs(other - wrong).max() > 0.05 * np.abs(wrong).max()
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_full_matrix_of_two_layers(matrix: Matrix) -> None:
+    """Neurons on the span, then the second layer: mixed blocks included, bulk for neurons only."""
+    problem, point = _network()
+    statistics = problem.statistics(point)
+    small, inside = problem.embed(statistics)
+    r = small.dimension
+    rule = gaussian.sobol(r, 2**15, rng=2)
+    found = population.full(problem, statistics, matrix, rule=rule)
+    assert found.on_span.shape == (2 * r + 2, 2 * r + 2) and found.bulk.shape == (2, 2)
+    np.testing.assert_array_equal(found.on_span, found.on_span.T)
+    scale = np.abs(found.on_span).max()
+    for j in range(2):
+        mixed = curvature.mixed_block(small, matrix, inside, j)
+        part = found.on_span[2 * r :, j * r : (j + 1) * r]
+        np.testing.assert_allclose(part, mixed, atol=2e-3 * scale)
+    corner = population.block(problem, statistics, matrix, (1, 0), rule=rule)
+    np.testing.assert_allclose(found.on_span[r : 2 * r, :r], corner.dense(), atol=1e-15)
+    assert found.bulk[1, 0] == pytest.approx(corner.shift)
+    values, bulk = found.eigenvalues()
+    assert values.shape == (2 * r + 2,) and bulk.shape == (2,)
+
+
 def test_bad_input_is_named() -> None:
     """A rule of the wrong dimension, an unknown matrix, features that are not inputs."""
     problem, statistics = _problem(), _statistics()
@@ -115,3 +169,6 @@ def test_bad_input_is_named() -> None:
         population.block(problem, statistics, "hessian", (0, 0), rule=gaussian.rule(3))
     with pytest.raises(ValueError, match="matrix must be one of"):
         population.block(problem, statistics, "gradient", (0, 0))  # type: ignore[arg-type]
+    network, point = _network()
+    with pytest.raises(ValueError, match=r"the same features on both sides, got \(2, 0\)"):
+        population.block(network, network.statistics(point), "hessian", (2, 0))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from traindyn import gaussian
+from traindyn.problems import two_layer
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
+from traindyn.problems.two_layer import TwoLayerMixture, curvature
 from traindyn.spectra import blocks, predict
 from traindyn.trajectory import Trajectory
 
@@ -106,3 +108,112 @@ def test_bad_arguments_are_named(problem, point, changes, message):
     matrix, block = options.pop("matrix"), options.pop("block")
     with pytest.raises(ValueError, match=message):
         predict.block(problem, problem.statistics(point), matrix, block, **options)
+
+
+# ---------------------------------------------------------------------- two layers
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A two-layer network at d = 400 with overlaps as after some training, centroids turned."""
+    problem = TwoLayerMixture.xor(5, 400, precision=10.0, ridge=0.05, mu=(0.8, 0.6), nu=(-0.6, 0.8))
+    W = 0.7 * problem.initial(rng=0).W
+    W[:4, :2] += 1.1 * problem.centroids
+    return problem, two_layer.Point(np.array([1.2, 0.9, -1.1, -1.0, 0.3]), W)
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_first_layer_matches_simulation(network, matrix):
+    """Half of the weights are zero: edges, outliers and alignment of a neuron's block.
+
+    Means over 12 test sets. One set's outliers and squared alignment fluctuate by 3 % (their
+    mean by 1 %), its edges by less; five such deviations are allowed (false alarm below 1e-6).
+    A law without the inactive draws, or an eighth of alpha, fails.
+    """
+    problem, point = network
+    alpha, block = 8.0, (1, 1)
+    predicted = predict.block(problem, problem.statistics(point), matrix, block, alpha=alpha)
+    assert predicted.outliers.size == 2
+    unit = point.W[1] / np.linalg.norm(point.W[1])
+    values, squares = [], []
+    for stream in np.random.default_rng(1).spawn(12):
+        sample = problem.sample(int(alpha * problem.dimension), rng=stream)
+        gram = blocks.operator(problem, matrix, block, point, sample).dense()
+        found, vectors = np.linalg.eigh(gram)
+        values.append(found[[-1, -2, -3, 0]])
+        squares.append(np.sum((unit @ vectors[:, -2:]) ** 2))
+    means = np.mean(values, axis=0)
+
+    def misses(other):
+        wanted = [*other.outliers[:2], *other.edges[::-1]]
+        gaps = np.abs(means / np.array(wanted) - 1) > 0.05
+        return [*gaps, abs(np.mean(squares) - other.alignment**2) > 0.05]
+
+    assert not any(misses(predicted))
+    fewer = predict.block(problem, problem.statistics(point), matrix, block, alpha=alpha / 8)
+    assert fewer.outliers.size < 2 or all(misses(fewer)[:4])
+    # Wrong variant: as many samples per dimension, but all of them active.
+    law = predicted.law
+    active = law._given != 0
+    dense = type(law)(
+        law._given[active],
+        law.ratio,
+        law.variance,
+        probabilities=law._given_masses[active] / law._given_masses[active].sum(),
+    )
+    assert abs(means[2] / dense.edges[-1] - 1) > 0.2
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_second_layer_is_its_population_value(network, matrix):
+    """Eigenvalues and alignment against the closed form with control variate; no bulk."""
+    problem, point = network
+    predicted = predict.block(problem, problem.statistics(point), matrix, (5, 5), alpha=3.0)
+    exact = curvature.population_block(problem, matrix, point, (5, 5)).dense()
+    values, vectors = np.linalg.eigh(exact)
+    assert predicted.law is None and np.isnan(predicted.edges).all()
+    np.testing.assert_allclose(predicted.outliers, values[::-1], rtol=5e-3, atol=5e-5)
+    squares = (vectors.T @ point.v)[::-1] ** 2 / np.sum(point.v**2)
+    np.testing.assert_allclose(predicted.overlaps, squares, atol=5e-3)
+    assert predicted.alignment == pytest.approx(np.sqrt(squares[:4].sum()), abs=1e-3)
+    # Control: at half the noise the values are others.
+    other = predict.block(
+        TwoLayerMixture.xor(5, 400, precision=20.0, ridge=0.05),
+        problem.statistics(point),
+        matrix,
+        (5, 5),
+        alpha=3.0,
+    )
+    assert np.abs(other.outliers[:4] / values[::-1][:4] - 1).min() > 0.02
+
+
+def test_second_layer_of_a_film(network):
+    """Blocks with and without a bulk side by side: all eigenvalues of the second, no edges."""
+    problem, point = network
+    late = problem.statistics(point)
+    path = Trajectory(np.array([0.0]), type(late)(*(field[None] for field in late)))
+    film = predict.along(problem, path, alpha=4.0, blocks=[(5, 5), (0, 0)], workers=2)
+    outliers = film.outliers["hessian"][0]
+    assert np.isfinite(outliers[0]).all() and outliers.shape == (2, 5)
+    assert np.isnan(film.upper["hessian"][0, 0]) and np.isfinite(film.upper["hessian"][0, 1])
+    one = predict.block(problem, late, "hessian", (0, 0), alpha=4.0)
+    np.testing.assert_array_equal(outliers[1, : one.outliers.size], one.outliers)
+    assert np.isnan(outliers[1, one.outliers.size :]).all()
+
+
+def test_silent_neurons_and_exact_data_are_refused(network):
+    """Nothing to predict without weights, without a parameter, or without noise."""
+    problem, point = network
+    u = problem.statistics(point)
+    silent = u._replace(v=np.where(np.arange(5) == 1, 0.0, u.v))
+    dead = problem.statistics(point._replace(W=point.W * (np.arange(5) != 1)[:, None]))
+    for statistics, block, message in (
+        (silent, (1, 1), r"block \(1, 1\) .* got zero weights"),
+        (dead, (1, 1), r"block \(1, 1\) .* got zero weights"),
+        (u._replace(v=np.zeros(5)), (5, 5), r"block \(5, 5\) .* got a zero parameter"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            predict.block(problem, statistics, "hessian", block, alpha=4.0)
+    exact = TwoLayerMixture.xor(5, 400, precision=np.inf, ridge=0.05)
+    with pytest.raises(ValueError, match=r"problem\.precision must be finite"):
+        predict.block(exact, u, "hessian", (0, 0), alpha=4.0)

@@ -2,10 +2,11 @@
 
 :mod:`~traindyn.spectra.blocks` makes operators of the blocks at a point,
 :mod:`~traindyn.spectra.film` follows their leading eigenpairs along a trajectory,
-:mod:`~traindyn.spectra.population` integrates their expectations and
-:mod:`~traindyn.spectra.predict` predicts their spectra at finite sample size.
+:mod:`~traindyn.spectra.population` integrates their expectations,
+:mod:`~traindyn.spectra.predict` predicts their spectra at finite sample size and
+:mod:`~traindyn.spectra.counting` counts the outliers.
 """
 
-from traindyn.spectra import blocks, film, population, predict
+from traindyn.spectra import blocks, counting, film, population, predict
 
-__all__ = ["blocks", "film", "population", "predict"]
+__all__ = ["blocks", "counting", "film", "population", "predict"]

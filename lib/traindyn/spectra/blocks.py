@@ -5,28 +5,79 @@ Every block is a weighted Gram matrix of features,
     A = (1/n) sum_i w_i f_i f_i^T,
 
 with the weights and features given by ``problem.factors`` (BGHJ equations (3.1)-(3.3)
-and (6.5)-(6.6) for the k-Gaussian mixture). An operator multiplies without forming the
-matrix, streaming the features once per block of vectors; :meth:`WeightedGram.dense`
-forms it by symmetric rank-k products of chunks of scaled features, at half the cost of a
-general product and with scratch space bounded whatever the number of samples.
+and (6.5)-(6.6) for the k-Gaussian mixture, Section 4.4 there for the two-layer network). An
+operator multiplies without forming the matrix, streaming the features once per block of
+vectors; :meth:`WeightedGram.dense` forms it by symmetric rank-k products of chunks of scaled
+features, at half the cost of a general product and with scratch space bounded whatever the
+number of samples. Both touch only samples of non-zero weight: a neuron pays for the inputs it
+answers.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from traindyn import _validate
 from traindyn.problems.base import MATRICES, Array, Block, Factors, Matrix, Problem, Sample
 
 _CHUNK_BYTES = 2**19
-"""Projections of one step over samples: small enough to stay in cache until used."""
+"""Features or projections of one step over samples: small enough to stay in cache until used."""
+_CHUNK_ROWS = 16
+"""Samples of one step at least, however wide."""
 _GRAM_BYTES = 2**24
 """Scaled features of one rank-k product: large, as each adds a whole matrix."""
 _MEMORY_LIMIT = 2 * 2**30
 """Largest dense matrix formed without being asked to (bytes)."""
+
+
+class FactorSource(Protocol):
+    """Whatever knows the factors of every block at one point on one sample."""
+
+    def factors(self, matrix: Matrix, block: Block) -> Factors:
+        """Weights and features of one block."""
+
+
+@runtime_checkable
+class SharedForward(Protocol):
+    """A problem whose blocks at one point share one forward pass."""
+
+    def forward(self, point: Any, sample: Sample) -> FactorSource:
+        """Do what all blocks have in common."""
+
+
+class _Separately:
+    """Factors of a problem that knows one block at a time."""
+
+    def __init__(self, problem: Problem, point: Any, sample: Sample) -> None:
+        self._problem, self._point, self._sample = problem, point, sample
+
+    def factors(self, matrix: Matrix, block: Block) -> Factors:
+        return self._problem.factors(matrix, block, self._point, self._sample)
+
+
+def at(problem: Problem, point: Any, sample: Sample) -> FactorSource:
+    """Factors of all blocks at a point, from one forward pass where the problem allows it.
+
+    Parameters
+    ----------
+    problem : Problem
+    point, sample
+        Where, and on which data.
+
+    Returns
+    -------
+    FactorSource
+        What ``problem.forward`` returns (:class:`SharedForward`), or the problem's own
+        ``factors`` at this point.
+    """
+    if isinstance(problem, SharedForward):
+        return problem.forward(point, sample)
+    return _Separately(problem, point, sample)
 
 
 class WeightedGram:
@@ -79,21 +130,29 @@ class WeightedGram:
         """Whether no weight is negative, so that the matrix is positive semi-definite."""
         return bool(self._weights.min() >= 0)
 
+    @property
+    def zero(self) -> bool:
+        """Whether every weight is zero, and with them the matrix."""
+        return not self._weights.any()
+
     def matmat(self, vectors: Array) -> Array:
         """Product with the columns of `vectors`, shape (d, b)."""
-        projections = self._features @ vectors
-        projections *= self._weights[:, None] / self._weights.size
-        # (P^T F)^T rather than F^T P: the data are then read in their stored order.
-        product: Array = (projections.T @ self._features).T
-        return product
+        # Transposed, so that the features are read in their stored order, and chunk by chunk,
+        # so that each is read from memory once for its two products.
+        product = np.zeros((vectors.shape[1], self.size))
+        chosen = np.flatnonzero(self._weights)
+        for rows, part in self._parts(chosen, max(_CHUNK_ROWS, _CHUNK_BYTES // (8 * self.size))):
+            projections = part @ vectors
+            projections *= self._weights[rows, None]
+            product += projections.T @ part
+        product /= self._weights.size
+        return product.T
 
-    def dense(self, *, out: Array | None = None, memory_limit: int = _MEMORY_LIMIT) -> Array:
+    def dense(self, *, memory_limit: int = _MEMORY_LIMIT) -> Array:
         """Form the matrix.
 
         Parameters
         ----------
-        out : ndarray, shape (d, d), C order, optional
-            Overwritten and returned, so that a film need not allocate at every frame.
         memory_limit : int
             Bytes the result may take.
 
@@ -105,62 +164,110 @@ class WeightedGram:
         Raises
         ------
         ValueError
-            If the matrix is larger than `memory_limit` or `out` does not fit.
+            If the matrix is larger than `memory_limit`.
         """
         _within_memory(self.size, memory_limit)
-        if out is None:
-            out = np.empty((self.size, self.size))
-        elif out.shape != (self.size, self.size):
-            raise ValueError(f"out must have shape {(self.size, self.size)}, got {out.shape}")
-        out[:] = 0.0
+        out = np.zeros((self.size, self.size))
         scales = np.sqrt(np.abs(self._weights) / self._weights.size)
-        rows = max(1, _GRAM_BYTES // (8 * self.size))
-        scratch = np.empty((min(rows, scales.size), self.size))
+        count = max(1, _GRAM_BYTES // (8 * self.size))
+        scaled = np.empty((min(count, scales.size), self.size))
         product = np.empty_like(out)
         for sign, add in ((1.0, np.add), (-1.0, np.subtract)):
             chosen = np.flatnonzero(self._weights * sign > 0)
-            everything = chosen.size == scales.size
-            for first in range(0, chosen.size, rows):
-                last = min(first + rows, chosen.size)
-                part = scratch[: last - first]
-                if everything:
-                    # Contiguous rows need no gathering.
-                    np.multiply(self._features[first:last], scales[first:last, None], out=part)
-                else:
-                    take = chosen[first:last]
-                    # Any mode but "raise" writes straight into `out`, without a buffer.
-                    np.take(self._features, take, axis=0, out=part, mode="clip")
-                    part *= scales[take, None]
+            for rows, part in self._parts(chosen, count, scaled):
+                into = scaled[: len(part)]
+                np.multiply(part, scales[rows, None], out=into)
                 # NumPy sees one array times its own transpose and calls the symmetric
                 # rank-k routine, without the interpreter lock that SciPy's BLAS holds.
-                np.dot(part.T, part, out=product)
+                np.dot(into.T, into, out=product)
                 add(out, product, out=out)
         return out
+
+    def _parts(
+        self, chosen: NDArray[np.intp], count: int, scratch: Array | None = None
+    ) -> Iterator[tuple[Any, Array]]:
+        """Chosen samples, `count` at a time: where they are, and their features.
+
+        The features are gathered into `scratch` unless every sample is chosen; then they are
+        the stored ones.
+        """
+        total = self._weights.size
+        everything = chosen.size == total
+        if scratch is None and not everything:
+            scratch = np.empty((min(count, chosen.size), self.size))
+        for first in range(0, chosen.size, count):
+            last = min(first + count, chosen.size)
+            if everything or scratch is None:
+                yield slice(first, last), self._features[first:last]
+                continue
+            rows = chosen[first:last]
+            part = scratch[: rows.size]
+            # Any mode but "raise" writes straight into `out`, without a buffer.
+            np.take(self._features, rows, axis=0, out=part, mode="clip")
+            yield rows, part
+
+
+class _Group(NamedTuple):
+    """Pairs of parameters that see the same two arrays of features.
+
+    ``weights[a, b]``, shape (n,), belongs to the block of parameters ``rows[a]`` and
+    ``columns[b]``; `left` and `right` are positions in the list of arrays.
+    """
+
+    left: int
+    right: int
+    rows: list[int]
+    columns: list[int]
+    weights: Array
 
 
 class FullMatrix:
     """All blocks of the Hessian or the G-matrix together, as one symmetric operator.
 
-    Rows and columns are the parameters of ``problem.blocks``, one after the other: for
-    the k-Gaussian mixture ``(1/n) sum_i W_i kron Y_i Y_i^T`` of size ``k d``.
+    Rows and columns are the parameters of ``problem.blocks``, one after the other, as in
+    :func:`parameters`: for the k-Gaussian mixture ``(1/n) sum_i W_i kron Y_i Y_i^T`` of size
+    ``k d``; for the two-layer network the K neurons and then the second layer, ``K N + K``.
 
     Use :func:`full` to build one.
 
     Parameters
     ----------
-    weights : ndarray, shape (m, m, n)
-        ``weights[a, b]`` of the block pair (a, b).
-    features : list of ndarray, each (n, d_a)
-        Features of each parameter; blocks may share one array, which is then
-        multiplied once.
+    factors : sequence of sequence of Factors
+        Row `a` holds the blocks (a, 0) to (a, a). Blocks may share arrays of features, which
+        are then multiplied once.
+
+    Raises
+    ------
+    ValueError
+        If the shapes of two blocks disagree or a weight is not finite.
     """
 
-    def __init__(self, weights: Array, features: list[Array]) -> None:
-        self._weights = weights
-        self._features = features
-        sizes = [array.shape[1] for array in features]
+    def __init__(self, factors: Sequence[Sequence[Factors]]) -> None:
+        sizes = [row[-1].left.shape[1] for row in factors]
+        self._samples = factors[0][0].left.shape[0]
         ends = np.cumsum(sizes)
         self._slices = [slice(int(end) - size, int(end)) for size, end in zip(sizes, ends)]
+        self._arrays: list[Array] = []
+        pairs: dict[tuple[int, int], dict[tuple[int, int], Array]] = {}
+        for a, row in enumerate(factors):
+            for b, (weights, left, right) in enumerate(row):
+                wanted = (self._samples, sizes[a]), (self._samples, sizes[b])
+                if (left.shape, right.shape) != wanted:
+                    raise ValueError(
+                        f"factors[{a}][{b}] must have features of shapes {wanted[0]} and "
+                        f"{wanted[1]} like the diagonal blocks, got {left.shape} and {right.shape}"
+                    )
+                name = f"factors[{a}][{b}].weights"
+                weights = _validate.finite(name, weights, shape=(self._samples,))
+                seen = self._position(left), self._position(right)
+                pairs.setdefault(seen, {})[a, b] = weights
+                pairs.setdefault(seen[::-1], {})[b, a] = weights
+        self._groups = [_grouped(*seen, found) for seen, found in pairs.items()]
+        # Parameters that see each array; those on its right are those on its left.
+        self._users = [
+            sorted({a for group in self._groups if group.left == k for a in group.rows})
+            for k in range(len(self._arrays))
+        ]
 
     @property
     def size(self) -> int:
@@ -174,23 +281,32 @@ class FullMatrix:
 
     def matmat(self, vectors: Array) -> Array:
         """Product with the columns of `vectors`, shape (size, b)."""
-        blocks, samples = len(self._slices), self._weights.shape[2]
-        product = np.zeros_like(vectors)
         columns = vectors.shape[1]
-        # Projections of a chunk of samples for every block, in bounded memory.
-        rows = max(1, _CHUNK_BYTES // (8 * blocks * columns))
-        for first in range(0, samples, rows):
-            chunk = slice(first, min(first + rows, samples))
-            projected = np.stack(
-                [
-                    features[chunk] @ vectors[part]
-                    for features, part in zip(self._features, self._slices)
-                ]
-            )
-            mixed = np.einsum("abi,bij->aij", self._weights[:, :, chunk], projected)
-            for features, part, mix in zip(self._features, self._slices, mixed):
-                product[part] += (mix.T @ features[chunk]).T
-        product /= samples
+        stacked = [np.hstack([vectors[self._slices[a]] for a in users]) for users in self._users]
+        totals = [np.zeros(stack.T.shape) for stack in stacked]
+        # Projections of a chunk of samples for every parameter, in bounded memory.
+        rows = max(1, _CHUNK_BYTES // (8 * len(self._slices) * columns))
+        for first in range(0, self._samples, rows):
+            chunk = slice(first, min(first + rows, self._samples))
+            parts = [array[chunk] for array in self._arrays]
+            projected = [
+                (part @ stack).reshape(len(part), -1, columns)
+                for part, stack in zip(parts, stacked)
+            ]
+            weighted = [np.zeros_like(values) for values in projected]
+            for group in self._groups:
+                into = np.searchsorted(self._users[group.left], group.rows)
+                seen = np.searchsorted(self._users[group.right], group.columns)
+                weighted[group.left][:, into] += np.einsum(
+                    "abi,ibj->iaj", group.weights[:, :, chunk], projected[group.right][:, seen]
+                )
+            for total, values, part in zip(totals, weighted, parts):
+                total += values.reshape(len(part), -1).T @ part
+        product = np.zeros_like(vectors)
+        for users, total in zip(self._users, totals):
+            for a, values in zip(users, np.split(total, len(users))):
+                product[self._slices[a]] += values.T
+        product /= self._samples
         return product
 
     def dense(self, *, memory_limit: int = _MEMORY_LIMIT) -> Array:
@@ -211,18 +327,40 @@ class FullMatrix:
             If the matrix is larger than `memory_limit`.
         """
         _within_memory(self.size, memory_limit)
-        samples = self._weights.shape[2]
         matrix = np.zeros((self.size, self.size))
+        for group in self._groups:
+            left, right = self._arrays[group.left], self._arrays[group.right]
+            for a, row in zip(group.rows, group.weights):
+                for b, weights in zip(group.columns, row):
+                    if b > a or not weights.any():
+                        continue
+                    if left is right:
+                        block = WeightedGram(weights, left).dense()
+                    else:
+                        block = left.T @ (right * (weights / self._samples)[:, None])
+                    matrix[self._slices[a], self._slices[b]] += block
         for a, rows in enumerate(self._slices):
-            for b, columns in enumerate(self._slices[: a + 1]):
-                if self._features[a] is self._features[b]:
-                    gram = WeightedGram(self._weights[a, b], self._features[a])
-                    matrix[rows, columns] = gram.dense()
-                else:
-                    scaled = self._features[b] * (self._weights[a, b] / samples)[:, None]
-                    matrix[rows, columns] = self._features[a].T @ scaled
+            for columns in self._slices[:a]:
                 matrix[columns, rows] = matrix[rows, columns].T
         return matrix
+
+    def _position(self, array: Array) -> int:
+        """Position of an array in the list, by identity; appended if new."""
+        for position, known in enumerate(self._arrays):
+            if known is array:
+                return position
+        self._arrays.append(array)
+        return len(self._arrays) - 1
+
+
+def _grouped(left: int, right: int, pairs: dict[tuple[int, int], Array]) -> _Group:
+    """Weights of some pairs as one array, zero where there is no pair."""
+    rows, columns = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
+    samples = next(iter(pairs.values())).size
+    weights = np.zeros((len(rows), len(columns), samples))
+    for (a, b), values in pairs.items():
+        weights[rows.index(a), columns.index(b)] = values
+    return _Group(left, right, rows, columns, weights)
 
 
 def operator(
@@ -249,7 +387,12 @@ def operator(
         If the block is not symmetric (its two parameters see different features); use
         :func:`rectangular` for those.
     """
-    factors = problem.factors(_validate.choice("matrix", matrix, MATRICES), block, point, sample)
+    return operator_of(at(problem, point, sample), matrix, block)
+
+
+def operator_of(source: FactorSource, matrix: Matrix, block: Block) -> WeightedGram:
+    """One symmetric block as in :func:`operator`, of factors that are already :func:`at` hand."""
+    factors = source.factors(_validate.choice("matrix", matrix, MATRICES), block)
     if factors.left is not factors.right:
         raise ValueError(
             f"block must be symmetric, got {block} with different left and right features "
@@ -308,31 +451,34 @@ def full(problem: Problem, matrix: Matrix, point: Any, sample: Sample) -> FullMa
     Raises
     ------
     ValueError
-        If the problem's factors are not those of a matrix with one set of features per
-        parameter.
+        If the features of a block do not have the sizes of its two parameters.
     """
     matrix = _validate.choice("matrix", matrix, MATRICES)
+    source = at(problem, point, sample)
     names = [block[0] for block in problem.blocks]
-    diagonal = [problem.factors(matrix, (name, name), point, sample) for name in names]
-    features = [factors.left for factors in diagonal]
-    samples = features[0].shape[0]
-    weights = np.empty((len(names), len(names), samples))
-    for a, row in enumerate(names):
-        for b, column in enumerate(names[: a + 1]):
-            factors = (
-                diagonal[a] if a == b else problem.factors(matrix, (row, column), point, sample)
-            )
-            _same_features(factors, features[a], features[b], (row, column))
-            weights[a, b] = weights[b, a] = factors.weights
-    return FullMatrix(_validate.finite("weights", weights), features)
+    return FullMatrix(
+        [
+            [source.factors(matrix, (row, column)) for column in names[: a + 1]]
+            for a, row in enumerate(names)
+        ]
+    )
 
 
-def _same_features(factors: Factors, left: Array, right: Array, block: Block) -> None:
-    if factors.left.shape != left.shape or factors.right.shape != right.shape:
-        raise ValueError(
-            f"block {block} must have features of shapes {left.shape} and {right.shape} like the "
-            f"diagonal blocks, got {factors.left.shape} and {factors.right.shape}"
-        )
+def parameters(problem: Problem, point: Any) -> Array:
+    """All parameters as one vector, in the order of :func:`full`.
+
+    Parameters
+    ----------
+    problem : Problem
+    point
+        For example a :class:`~traindyn.problems.two_layer.Point`.
+
+    Returns
+    -------
+    ndarray, shape (size,)
+        The parameters of ``problem.blocks``, one after the other.
+    """
+    return np.concatenate([problem.parameter(block, point) for block in problem.blocks])
 
 
 def _within_memory(size: int, memory_limit: int) -> None:

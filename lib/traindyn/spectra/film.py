@@ -1,43 +1,51 @@
 """Spectra along a trajectory: top eigenpairs of every block at every saved time.
 
-A film follows *chains*: one matrix and one block through all times. A chain's spectra
-are computed in order, each from the eigenvectors of the one before; different chains are
-independent and run in parallel threads, with linear algebra on one thread each (two BLAS
+A film follows *chains*: one matrix and one block through all times. The spectra of a chain
+start from its eigenvectors at the time before; the chains of one time share one forward pass
+of the network and run in parallel threads, with linear algebra on one thread each (two BLAS
 threads on a busy two-core machine can be a hundred times slower on skinny products).
 
-Up to `dense_size` rows a block is formed, by a symmetric rank-k product into an array
-that the chain reuses, because the few hundred products an iteration needs would cost
-more (d = 1000, 10^4 samples, one core: 0.18 s to form, 0.02 s to solve, against 0.7 s
-without forming). Larger blocks are only multiplied.
+Up to `dense_size` rows a block is formed, by symmetric rank-k products, where the few hundred
+products of an iteration would cost more (d = 1000, 10^4 samples, one core: 0.18 s to form,
+0.02 s to solve, against 0.7 s without forming). Larger blocks are only multiplied, and so are
+those whose chain needed few products last time, as it does where its outliers are far from the
+bulk. Samples of weight zero take no part in either, and a block that is zero altogether costs
+nothing.
 
-Memory: the sample itself, and per worker two d x d arrays, the Krylov basis and what
-``problem.factors`` makes. Eigenvectors are kept only at the times asked for.
+Memory: the sample itself, and per worker three d x d arrays and the Krylov basis, besides the
+leading eigenvectors of every chain. Eigenvectors of earlier times are kept only when asked for.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from traindyn import _validate, linalg, parallel
 from traindyn.linalg import LambdaOperator, Spectrum
 from traindyn.problems.base import MATRICES, RNG, Array, Block, Matrix, Problem, Sample
 from traindyn.spectra import blocks as block_operators
-from traindyn.spectra.blocks import WeightedGram
+from traindyn.spectra.blocks import FactorSource, WeightedGram
 from traindyn.trajectory import Trajectory
 
 _WIDTH = 4
 """Columns per product of the eigensolver."""
+_FEW_PRODUCTS = 1 / 15
+"""Products, per row of a block, that cost as much as forming it (measured, d = 400 and 1000)."""
 
 
 @dataclass(frozen=True)
 class Film:
     """Top eigenpairs of blocks along a trajectory, by matrix.
+
+    With blocks of different sizes, r is the largest number of eigenpairs of any of them, and
+    what a block does not have is NaN (`converged`: True).
 
     Attributes
     ----------
@@ -51,14 +59,16 @@ class Film:
     converged : dict of ndarray of bool, shape (T, B, r)
     alignment : dict of ndarray, shape (T, B)
         :func:`traindyn.linalg.alignment` of the block's own parameter with its top
-        ``problem.outlier_count(block)`` eigenvectors (BGHJ Definition 2.1).
+        ``problem.outlier_count(block)`` eigenvectors (BGHJ Definition 2.1); NaN where the block
+        is zero and has no top eigenvectors.
     overlaps : dict of ndarray, shape (T, B, r, m)
         Squared inner products of each eigenvector with each of m unit reference
-        directions; m is zero when none were given.
+        directions; m is zero when none were given. NaN where the block is zero, and for blocks
+        of another size than the directions.
     kept_times : ndarray, shape (K,)
         Times at which eigenvectors were kept.
     eigenvectors : dict of tuple of ndarray
-        One array of shape (K, d, r) per block.
+        One array of shape (K, size, pairs) per block.
     """
 
     times: Array
@@ -78,14 +88,22 @@ class Film:
 
 
 @dataclass(frozen=True)
+class _Chain:
+    """One block of one matrix through all times."""
+
+    matrix: Matrix
+    block: Block
+    r: int
+    outliers: int
+
+
+@dataclass(frozen=True)
 class _Settings:
     """What every chain of one film shares."""
 
-    r: int
     tolerance: float
     dense_size: int
     directions: Array | None
-    kept: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,7 @@ def film(
     trajectory: Trajectory[Any],
     sample: Sample,
     *,
-    r: int,
+    r: int | Sequence[int] | None = None,
     matrices: Sequence[Matrix] = MATRICES,
     blocks: Sequence[Block] | None = None,
     tolerance: float = 1e-8,
@@ -121,26 +139,31 @@ def film(
     trajectory : Trajectory
         A single path with snapshots.
     sample : Sample
-        Test or training data of the empirical matrices.
-    r : int
-        Eigenpairs per block; at least ``problem.outlier_count`` and at most its size.
+        Test or training data of the empirical matrices; at least as many draws as the
+        eigenpairs of any block.
+    r : int or sequence of int, optional
+        Eigenpairs of every block, or of each one; ``problem.outlier_count(block)`` unless
+        given, and at least that. A single number must not be more than the largest block has;
+        smaller blocks are then solved completely.
     matrices : sequence of {"hessian", "g_matrix"}
     blocks : sequence of Block, optional
         Some of ``problem.blocks``; all unless given.
     tolerance : float
         Bound on the residuals, relative to the largest eigenvalue.
     directions : array_like, shape (m, d), optional
-        Reference directions (rows, normalised here) for `overlaps`.
+        Reference directions (rows, normalised here) for `overlaps`, of the size of at least
+        one block.
     keep : array_like of int, optional
         Indices of the times at which eigenvectors are kept; none unless given.
     dense_size : int
-        Largest block that is formed rather than multiplied.
+        Largest block that is formed, unless few products are expected; larger ones are only
+        multiplied.
     rng : int, SeedSequence or Generator
-        For the starts of the Krylov iteration; one child per chain.
+        For the starts of the Krylov iteration; one child per chain and time.
     workers : int, optional
         Threads (-1: all cores). The result does not depend on it.
     progress : bool, str or callable
-        As in :func:`traindyn.parallel.map_ordered`, counting chains.
+        As in :func:`traindyn.parallel.map_ordered`, counting times.
 
     Returns
     -------
@@ -149,8 +172,9 @@ def film(
     Raises
     ------
     ValueError
-        If the trajectory has no snapshots or has replicas, a block is not diagonal, `r` is
-        smaller than an outlier count or larger than a block, or a shape is wrong.
+        If the trajectory has no snapshots or has replicas, a block is not diagonal or its
+        parameter is zero at some time, `r` is smaller than an outlier count or larger than a
+        block or the sample, or a shape is wrong.
 
     Warns
     -----
@@ -169,103 +193,142 @@ def film(
     )
     if not matrices or not chosen:
         raise ValueError(f"matrices and blocks must not be empty, got {matrices} and {chosen}")
-    r = _validate.integer("r", r, least=max(problem.outlier_count(block) for block in chosen))
     count = trajectory.times.size
+    points = [
+        type(trajectory.snapshots)(*(field[n] for field in trajectory.snapshots))
+        for n in range(count)
+    ]
+    sizes = [_size(problem, block, points, trajectory.times) for block in chosen]
+    pairs = _pairs(problem, chosen, sizes, r, sample)
     kept = _kept_indices(keep, count)
     settings = _Settings(
-        r=r,
         tolerance=_validate.positive("tolerance", tolerance),
         dense_size=_validate.integer("dense_size", dense_size, least=0),
-        directions=_unit_rows(directions),
-        kept=frozenset(kept.tolist()),
+        directions=_directions(directions, sizes),
     )
-    chains = [(matrix, block) for matrix in matrices for block in chosen]
-    generators = np.random.default_rng(rng).spawn(len(chains))
+    chains = [
+        _Chain(matrix, block, number, problem.outlier_count(block))
+        for matrix in matrices
+        for block, number in zip(chosen, pairs)
+    ]
+    frames = _shoot(problem, points, sample, chains, settings, set(kept), rng, workers, progress)
 
-    def run(index: int) -> list[_Frame]:
-        matrix, block = chains[index]
-        return _chain(problem, trajectory, sample, matrix, block, settings, generators[index])
-
-    done = parallel.map_ordered(run, range(len(chains)), workers=workers, progress=progress)
-    frames = {
-        matrix: done[first * len(chosen) : (first + 1) * len(chosen)]
-        for first, matrix in enumerate(matrices)
-    }
-
-    def collect(read: Any) -> dict[Matrix, Any]:
-        return {
-            matrix: np.array([[read(row[n]) for row in rows] for n in range(count)])
-            for matrix, rows in frames.items()
-        }
+    def collect(read: Callable[[_Frame], Any], filler: Any = np.nan) -> dict[Matrix, Any]:
+        """Read every frame, filled up along the axis of the eigenpairs; by matrix."""
+        found = {}
+        for first, matrix in enumerate(matrices):
+            rows = frames[first * len(chosen) : (first + 1) * len(chosen)]
+            values = [
+                [_filled(read(row[n]), max(pairs), filler) for row in rows] for n in range(count)
+            ]
+            found[matrix] = np.array(values)
+        return found
 
     result = Film(
         times=trajectory.times,
         blocks=chosen,
         eigenvalues=collect(lambda frame: frame.spectrum.eigenvalues),
         residuals=collect(lambda frame: frame.spectrum.residuals),
-        converged=collect(lambda frame: frame.spectrum.converged),
+        converged=collect(lambda frame: frame.spectrum.converged, True),
         alignment=collect(lambda frame: frame.alignment),
         overlaps=collect(lambda frame: frame.overlaps),
         kept_times=trajectory.times[kept],
         eigenvectors={
             matrix: tuple(
                 np.array([row[n].spectrum.eigenvectors for n in kept])
-                for row in (rows if kept.size else [])
+                for row in frames[first * len(chosen) : (first + 1) * len(chosen)]
+                if kept.size
             )
-            for matrix, rows in frames.items()
+            for first, matrix in enumerate(matrices)
         },
     )
     _warn_unconverged(result, settings.tolerance)
     return result
 
 
-def _chain(
+def _shoot(
     problem: Problem,
-    trajectory: Trajectory[Any],
+    points: Sequence[Any],
     sample: Sample,
-    matrix: Matrix,
-    block: Block,
+    chains: Sequence[_Chain],
     settings: _Settings,
-    generator: np.random.Generator,
-) -> list[_Frame]:
-    """Film one block of one matrix through all times."""
-    frames: list[_Frame] = []
-    scratch: Array | None = None
-    warm: Array | None = None
-    outliers = problem.outlier_count(block)
-    for n in range(trajectory.times.size):
-        point = type(trajectory.snapshots)(*(field[n] for field in trajectory.snapshots))
-        gram = block_operators.operator(problem, matrix, block, point, sample)
-        r = _validate.integer("r", settings.r, least=1, most=gram.size)
-        if scratch is None and gram.size <= settings.dense_size:
-            scratch = np.empty((gram.size, gram.size))
-        spectrum = linalg.top_eigenpairs(
-            _formed(gram, scratch) if scratch is not None else gram,
-            r,
-            start=warm,
-            # Finite samples have simple spectra, so a narrow block loses no multiplicity.
-            width=_WIDTH,
-            tolerance=settings.tolerance,
-            rng=generator,
-        )
-        warm = spectrum.eigenvectors
-        frames.append(
-            _Frame(
-                spectrum=spectrum if n in settings.kept else _without_vectors(spectrum),
-                alignment=float(
-                    linalg.alignment(
-                        problem.parameter(block, point), spectrum.eigenvectors[:, :outliers]
-                    )
-                ),
-                overlaps=_overlaps(spectrum.eigenvectors, settings.directions),
-            )
-        )
+    kept: set[int],
+    rng: RNG,
+    workers: int | None,
+    progress: parallel.Progress,
+) -> list[list[_Frame]]:
+    """Frames of every chain, time by time."""
+    frames: list[list[_Frame]] = [[] for _ in chains]
+    starts: list[Spectrum | None] = [None] * len(chains)
+    generators = np.random.default_rng(rng).spawn(len(chains))
+    report = parallel.reporter(progress)
+    for n, point in enumerate(points):
+        with threadpool_limits(limits=1):
+            source = block_operators.at(problem, point, sample)
+        # A child per frame: a generator that another process used would come back unused.
+        streams = [generator.spawn(1)[0] for generator in generators]
+
+        def shot(
+            index: int,
+            source: FactorSource = source,
+            point: Any = point,
+            streams: Sequence[np.random.Generator] = streams,
+        ) -> _Frame:
+            chain = chains[index]
+            gram = block_operators.operator_of(source, chain.matrix, chain.block)
+            parameter = problem.parameter(chain.block, point)
+            return _frame(gram, parameter, chain, settings, starts[index], streams[index])
+
+        for index, frame in enumerate(
+            parallel.map_ordered(shot, range(len(chains)), workers=workers)
+        ):
+            starts[index] = frame.spectrum
+            frames[index].append(frame if n in kept else _without_vectors(frame))
+        report(n + 1, len(points))
     return frames
 
 
-def _formed(gram: WeightedGram, scratch: Array) -> LambdaOperator:
-    """Form the block in `scratch`, and multiply by that."""
-    matrix = gram.dense(out=scratch)
+def _frame(
+    gram: WeightedGram,
+    parameter: Array,
+    chain: _Chain,
+    settings: _Settings,
+    last: Spectrum | None,
+    generator: np.random.Generator,
+) -> _Frame:
+    """Solve one block at one time, from its spectrum at the time before."""
+    if gram.zero:
+        vectors = np.eye(gram.size)[:, : chain.r] if last is None else last.eigenvectors
+        spectrum = Spectrum(
+            eigenvalues=np.zeros(chain.r),
+            eigenvectors=vectors,
+            residuals=np.zeros(chain.r),
+            converged=np.ones(chain.r, dtype=np.bool_),
+            products=0,
+        )
+        overlaps = np.full_like(_overlaps(vectors, settings.directions), np.nan)
+        return _Frame(spectrum, np.nan, overlaps)
+    few = last is not None and 0 < last.products < _FEW_PRODUCTS * gram.size
+    spectrum = linalg.top_eigenpairs(
+        gram if few or gram.size > settings.dense_size else _formed(gram),
+        chain.r,
+        start=None if last is None else last.eigenvectors,
+        # Finite samples have simple spectra, so a narrow block loses no multiplicity.
+        width=_WIDTH,
+        tolerance=settings.tolerance,
+        rng=generator,
+    )
+    vectors = spectrum.eigenvectors
+    return _Frame(
+        spectrum,
+        float(linalg.alignment(parameter, vectors[:, : chain.outliers])),
+        _overlaps(vectors, settings.directions),
+    )
+
+
+def _formed(gram: WeightedGram) -> LambdaOperator:
+    """Form the block, and multiply by that."""
+    matrix = gram.dense()
     return LambdaOperator(gram.size, lambda vectors: matrix @ vectors)
 
 
@@ -273,16 +336,66 @@ def _overlaps(eigenvectors: Array, directions: Array | None) -> Array:
     if directions is None:
         return np.empty((eigenvectors.shape[1], 0))
     if directions.shape[1] != eigenvectors.shape[0]:
-        raise ValueError(
-            f"directions must have {eigenvectors.shape[0]} columns, the size of the blocks, "
-            f"got {directions.shape[1]}"
-        )
+        return np.full((eigenvectors.shape[1], directions.shape[0]), np.nan)
     squared: Array = (eigenvectors.T @ directions.T) ** 2
     return squared
 
 
-def _without_vectors(spectrum: Spectrum) -> Spectrum:
-    return replace(spectrum, eigenvectors=np.empty((0, spectrum.eigenvalues.size)))
+def _without_vectors(frame: _Frame) -> _Frame:
+    spectrum = frame.spectrum
+    empty = np.empty((0, spectrum.eigenvalues.size))
+    return replace(frame, spectrum=replace(spectrum, eigenvectors=empty))
+
+
+def _filled(values: Any, length: int, filler: Any) -> Any:
+    """Fill up the first axis of an array; a number stays as it is."""
+    if np.ndim(values) == 0:
+        return values
+    missing = [(0, length - len(values)), *[(0, 0)] * (values.ndim - 1)]
+    return np.pad(values, missing, constant_values=filler)
+
+
+def _size(problem: Problem, block: Block, points: Sequence[Any], times: Array) -> int:
+    """Size of a block whose parameter never vanishes."""
+    parameters = [problem.parameter(block, point) for point in points]
+    for time, parameter in zip(times, parameters):
+        if not np.any(parameter):
+            raise ValueError(
+                f"trajectory must keep the parameter of block {block} away from zero, where its "
+                f"alignment is not defined; got zero at time {time:g}"
+            )
+    return int(parameters[0].size)
+
+
+def _pairs(
+    problem: Problem,
+    blocks: Sequence[Block],
+    sizes: Sequence[int],
+    r: int | Sequence[int] | None,
+    sample: Sample,
+) -> list[int]:
+    """Eigenpairs of each block."""
+    least = [problem.outlier_count(block) for block in blocks]
+    if r is None:
+        pairs = least
+    elif np.ndim(r) == 0:
+        single = _validate.integer("r", r, least=max(least), most=max(sizes))
+        pairs = [min(single, size) for size in sizes]
+    else:
+        wanted = list(np.asarray(r))
+        if len(wanted) != len(blocks):
+            raise ValueError(f"r must have one entry per block, {len(blocks)}, got {len(wanted)}")
+        pairs = [
+            _validate.integer(f"r[{b}]", number, least=least[b], most=sizes[b])
+            for b, number in enumerate(wanted)
+        ]
+    draws = sample.inputs.shape[0]
+    if draws < max(pairs):
+        raise ValueError(
+            f"sample must have at least as many draws as eigenpairs asked for, {max(pairs)}, "
+            f"got {draws}"
+        )
+    return pairs
 
 
 def _kept_indices(keep: ArrayLike | None, count: int) -> NDArray[np.int64]:
@@ -295,10 +408,16 @@ def _kept_indices(keep: ArrayLike | None, count: int) -> NDArray[np.int64]:
     return np.unique(indices.astype(np.int64) % count)
 
 
-def _unit_rows(directions: ArrayLike | None) -> Array | None:
+def _directions(directions: ArrayLike | None, sizes: Sequence[int]) -> Array | None:
+    """Return reference directions as unit rows."""
     if directions is None:
         return None
     rows = _validate.finite("directions", directions, shape=(None, None))
+    if rows.shape[1] not in sizes:
+        raise ValueError(
+            f"directions must have as many columns as a block has rows, "
+            f"{sorted(set(sizes))}, got {rows.shape[1]}"
+        )
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     if np.any(norms == 0):
         raise ValueError("directions must be non-zero, got a zero row")
@@ -312,7 +431,7 @@ def _warn_unconverged(result: Film, tolerance: float) -> None:
         if missed:
             warnings.warn(
                 f"{missed} of {converged.size} eigenpairs of {matrix} did not reach the residual "
-                f"{tolerance:g}; the worst is {result.residuals[matrix].max():.3g}",
+                f"{tolerance:g}; the worst is {np.nanmax(result.residuals[matrix]):.3g}",
                 RuntimeWarning,
                 stacklevel=3,
             )

@@ -3,23 +3,33 @@
 The problem is embedded in the span of its means and parameters. There a block is an
 expectation ``E[w u u^T]`` over a low-dimensional Gaussian mixture, evaluated by quadrature;
 off the span the noise is independent of the weight and the block is ``E[w] / lambda`` times
-the identity. No closed form of a particular problem enters, so this is also an independent
-check of those.
+the identity. A block whose features are not the inputs, the second layer's, has no part off the
+span: its size does not grow with the dimension. No closed form of a particular problem enters,
+so this is also an independent check of those.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
-from traindyn.problems.base import MATRICES, Array, Block, Matrix, Problem, Sample
+from traindyn.problems.base import MATRICES, Array, Block, Factors, Matrix, Problem, Sample
 from traindyn.problems.population_block import PopulationBlock
+from traindyn.spectra import blocks
 
-__all__ = ["FullPopulation", "MixtureProblem", "block", "full", "nodes"]
+__all__ = [
+    "Embedding",
+    "FullPopulation",
+    "MixtureProblem",
+    "Moments",
+    "block",
+    "full",
+    "nodes",
+]
 
 
 class MixtureProblem(Problem, Protocol):
@@ -36,12 +46,14 @@ class MixtureProblem(Problem, Protocol):
 
 @dataclass(frozen=True)
 class FullPopulation:
-    """A full population matrix, block by block over b parameter vectors.
+    """A full population matrix, block by block over all parameter vectors.
 
     Attributes
     ----------
-    on_span : ndarray, shape (b r, b r)
-        The part on b copies of the r-dimensional span of means and parameters.
+    on_span : ndarray, shape (b r + s, b r + s)
+        The part on b copies of the r-dimensional span of means and parameters, one for each
+        parameter that multiplies inputs, and on the s entries of the others; in the order of
+        ``problem.blocks``.
     bulk : ndarray, shape (b, b)
         Off the span the matrix is the Kronecker product of this one with the identity.
     dimension : int
@@ -53,7 +65,7 @@ class FullPopulation:
     dimension: int
 
     def eigenvalues(self) -> tuple[Array, Array]:
-        """Eigenvalues on the span, shape (b r,), and bulk levels, shape (b,).
+        """Eigenvalues on the span, shape (b r + s,), and bulk levels, shape (b,).
 
         Both decreasing in absolute value; each bulk level has multiplicity ``d - r``.
         """
@@ -113,26 +125,25 @@ def block(
     statistics : NamedTuple of arrays
     matrix : {"hessian", "g_matrix"}
     block : Block
-        A block whose features are the inputs on both sides, diagonal or not.
+        A block with the same features on both sides.
     rule : Rule, optional
         Gaussian rule of the dimension r of the embedded problem;
-        :func:`traindyn.gaussian.rule` unless given.
+        :func:`traindyn.gaussian.default_rule` unless given.
 
     Returns
     -------
     PopulationBlock
-        In the r coordinates of the embedded problem. In the full space the eigenvalue
-        `shift` has multiplicity ``d - r`` more.
+        Where the features are the inputs, in the r coordinates of the embedded problem: in the
+        full space the eigenvalue `shift` has multiplicity ``d - r`` more. Otherwise the whole
+        block, with zero shift.
 
     Raises
     ------
     ValueError
-        If `rule` does not have dimension r, or the features of the block are not inputs.
+        If `rule` does not have dimension r, or the features of the block are not the same on
+        both sides.
     """
-    small, point, sample, masses = _embedded(problem, statistics, rule)
-    core, shift = _moments(small, matrix, block, point, sample, masses)
-    identity = np.eye(small.dimension)
-    return PopulationBlock(shift, identity, core - shift * identity)
+    return Embedding(problem, statistics, rule).block(matrix, block)
 
 
 def full(
@@ -154,41 +165,92 @@ def full(
     ValueError
         As :func:`block`.
     """
-    small, point, sample, masses = _embedded(problem, statistics, rule)
-    indices = [first for first, _ in small.blocks]
-    size, r = len(indices), small.dimension
-    on_span = np.zeros((size, r, size, r))
-    bulk = np.zeros((size, size))
-    for i, b in enumerate(indices):
-        for j, c in enumerate(indices[: i + 1]):
-            core, shift = _moments(small, matrix, (b, c), point, sample, masses)
-            on_span[i, :, j, :], on_span[j, :, i, :] = core, core.T
-            bulk[i, j] = bulk[j, i] = shift
-    return FullPopulation(on_span.reshape(size * r, size * r), bulk, problem.dimension)
+    embedding = Embedding(problem, statistics, rule)
+    names = [first for first, _ in embedding.small.blocks]
+    lower = [
+        [embedding.moments(matrix, (row, column)) for column in names[: i + 1]]
+        for i, row in enumerate(names)
+    ]
+    on_span = np.block(
+        [
+            [lower[i][j].core if j <= i else lower[j][i].core.T for j in range(len(names))]
+            for i in range(len(names))
+        ]
+    )
+    wide = [i for i, row in enumerate(lower) if row[i].bulk is not None]
+    bulk = np.array([[lower[max(i, j)][min(i, j)].bulk for j in wide] for i in wide])
+    return FullPopulation((on_span + on_span.T) / 2, bulk, problem.dimension)
 
 
-def _embedded(
-    problem: MixtureProblem, statistics: Any, rule: Rule | None
-) -> tuple[Any, Any, Sample, Array]:
-    """Embedded problem and point, and the nodes of its data law."""
-    small: Any
-    small, point = problem.embed(statistics)
-    chosen = gaussian.rule(small.dimension) if rule is None else rule
-    sample, masses = nodes(small, chosen)
-    return small, point, sample, masses
+class Moments(NamedTuple):
+    """Expectations that make a population block.
+
+    Attributes
+    ----------
+    core : ndarray, shape (p, q)
+        ``E[w left right^T]`` in the embedded problem.
+    bulk : float or None
+        ``E[w] / lambda``, the block off the span; None where the features are not the inputs
+        on both sides, and nothing is off the span.
+    """
+
+    core: Array
+    bulk: float | None
 
 
-def _moments(
-    small: Any, matrix: Matrix, block: Block, point: Any, sample: Sample, masses: Array
-) -> tuple[Array, float]:
-    """``E[w u u^T]`` and ``E[w] / lambda``."""
-    _validate.choice("matrix", matrix, MATRICES)
-    factors = small.factors(matrix, block, point, sample)
-    if not all(
-        side is sample.inputs or np.array_equal(side, sample.inputs)
-        for side in (factors.left, factors.right)
-    ):
-        raise ValueError(f"block must have the inputs as features on both sides, got {block}")
-    weighted = masses * factors.weights
-    core = (sample.inputs.T * weighted) @ sample.inputs
-    return (core + core.T) / 2, float(weighted.sum()) / small.precision
+class Embedding:
+    """A problem and a point of it in as few dimensions as given statistics need.
+
+    The data law is discretised there, and the network run once for all blocks.
+
+    Parameters
+    ----------
+    problem, statistics, rule
+        As for :func:`block`.
+
+    Attributes
+    ----------
+    small : MixtureProblem
+        The embedded problem, of dimension r.
+    point
+        A point of it with these statistics.
+    sample : Sample
+        Nodes of its data law.
+    masses : ndarray
+        Of the nodes.
+    """
+
+    def __init__(self, problem: MixtureProblem, statistics: Any, rule: Rule | None = None) -> None:
+        small: Any
+        small, self.point = problem.embed(statistics)
+        self.small: MixtureProblem = small
+        chosen = gaussian.default_rule(small.dimension) if rule is None else rule
+        self.sample, self.masses = nodes(self.small, chosen)
+        self._source = blocks.at(self.small, self.point, self.sample)
+
+    def factors(self, matrix: Matrix, block: Block) -> Factors:
+        """Weights and features of a block at the nodes."""
+        return self._source.factors(_validate.choice("matrix", matrix, MATRICES), block)
+
+    def sees_inputs(self, features: Array) -> bool:
+        """Whether features are the inputs themselves."""
+        inputs = self.sample.inputs
+        return features is inputs or np.array_equal(features, inputs)
+
+    def moments(self, matrix: Matrix, block: Block) -> Moments:
+        """Integrate one block, diagonal or not."""
+        weights, left, right = self.factors(matrix, block)
+        weighted = self.masses * weights
+        wide = self.sees_inputs(left) and self.sees_inputs(right)
+        core = (left.T * weighted) @ right
+        return Moments(core, float(weighted.sum()) / self.small.precision if wide else None)
+
+    def block(self, matrix: Matrix, block: Block) -> PopulationBlock:
+        """Return a block with the same features on both sides, as :func:`block`."""
+        core, bulk = self.moments(matrix, block)
+        first, second = block
+        if bulk is None and first != second:
+            raise ValueError(f"block must have the same features on both sides, got {block}")
+        identity = np.eye(len(core))
+        shift = 0.0 if bulk is None else bulk
+        return PopulationBlock(shift, identity, (core + core.T) / 2 - shift * identity)

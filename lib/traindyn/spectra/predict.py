@@ -7,6 +7,10 @@ weight, so the bulk obeys a generalised Marchenko–Pastur law and the outliers 
 roots of a small determinant (:mod:`traindyn.laws.weighted`). The joint law of the weight
 and the projections is a function of the summary statistics; it is discretised by a Gaussian
 rule on the problem *embedded* in as few dimensions as those statistics need.
+
+The block of a layer that does not see the inputs themselves, the second layer of a two-layer
+network, has a fixed size: with many samples per dimension it is its population value, all of
+whose eigenvalues count as outliers.
 """
 
 from __future__ import annotations
@@ -17,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from traindyn import _validate, gaussian, parallel
+from traindyn import _validate, parallel
 from traindyn.gaussian import Rule
 from traindyn.laws import WeightedMarchenkoPastur
 from traindyn.problems.base import MATRICES, Array, Block, Matrix
-from traindyn.spectra.population import MixtureProblem, nodes
+from traindyn.spectra.population import Embedding, MixtureProblem
 from traindyn.trajectory import Trajectory
 
 
@@ -31,12 +35,13 @@ class BlockPrediction:
 
     Attributes
     ----------
-    law : WeightedMarchenkoPastur
-        Law of the bulk.
+    law : WeightedMarchenkoPastur or None
+        Law of the bulk; None where there is none, because the size of the block is fixed.
     edges : tuple of float
-        Lowest and highest point of the bulk.
+        Lowest and highest point of the bulk; NaN where there is none.
     outliers : ndarray, shape (m,)
-        Eigenvalues outside the bulk, decreasing in absolute value.
+        Eigenvalues outside the bulk, decreasing in absolute value; all of them where there is
+        no bulk.
     overlaps : ndarray, shape (m,)
         Squared cosine between each outlier's eigenvector and the block's own parameter.
     alignment : float
@@ -44,7 +49,7 @@ class BlockPrediction:
         its leading outliers, at most :meth:`~traindyn.problems.base.Problem.outlier_count`.
     """
 
-    law: WeightedMarchenkoPastur
+    law: WeightedMarchenkoPastur | None
     edges: tuple[float, float]
     outliers: Array
     overlaps: Array
@@ -60,7 +65,7 @@ class PredictedFilm:
     times : ndarray, shape (T,)
     blocks : tuple of Block
     lower, upper : dict of ndarray, shape (T, blocks)
-        Bulk edges, by matrix.
+        Bulk edges, by matrix; NaN for blocks without a bulk.
     outliers : dict of ndarray, shape (T, blocks, r)
         Decreasing in absolute value, NaN where there is no further outlier.
     alignment : dict of ndarray, shape (T, blocks)
@@ -97,7 +102,7 @@ def block(
         Samples per dimension, M/d.
     rule : Rule, optional
         Gaussian rule of the dimension of the embedded problem;
-        :func:`traindyn.gaussian.rule` unless given.
+        :func:`traindyn.gaussian.default_rule` unless given.
 
     Returns
     -------
@@ -106,34 +111,49 @@ def block(
     Raises
     ------
     ValueError
-        If `alpha` is not positive, the block is not diagonal, or the dimension of `rule`
-        does not fit.
+        If `alpha` or the problem's precision is not positive and finite, the block is not
+        diagonal, its weights or its parameter are zero, or the dimension of `rule` does not fit.
     """
     alpha = _validate.positive("alpha", alpha)
-    _validate.choice("matrix", matrix, MATRICES)
+    return _predict(problem, Embedding(problem, statistics, rule), matrix, block, alpha)
+
+
+def _predict(
+    problem: MixtureProblem, embedding: Embedding, matrix: Matrix, block: Block, alpha: float
+) -> BlockPrediction:
+    """Predict one block of an embedded problem."""
     _validate.choice("block", block, problem.blocks)
-    small: Any
-    small, point = problem.embed(statistics)
-    sample, masses = nodes(small, gaussian.rule(small.dimension) if rule is None else rule)
-    weights, features, _ = small.factors(matrix, block, point, sample)
-    law = WeightedMarchenkoPastur(
-        weights,
-        probabilities=masses,
-        # the bulk lives on the complement of the span
-        ratio=(problem.dimension - small.dimension) / (alpha * problem.dimension),
-        variance=1 / problem.precision,
-    )
-    found = law.outliers(features)
-    order = np.argsort(-np.abs(found.values), kind="stable")
-    parameter = small.parameter(block, point)
-    direction = parameter / np.linalg.norm(parameter)
-    overlaps = (found.vectors.T @ direction) ** 2 * found.overlaps
+    precision = _validate.positive("problem.precision", problem.precision)
+    weights, features, _ = embedding.factors(matrix, block)
+    parameter = embedding.small.parameter(block, embedding.point)
+    if not weights.any() or not parameter.any():
+        raise ValueError(
+            f"statistics must give block {block} non-zero weights and a non-zero parameter, got "
+            + ("a zero parameter" if weights.any() else "zero weights")
+        )
+    law = None
+    edges = np.full(2, np.nan)
+    if embedding.sees_inputs(features):
+        law = WeightedMarchenkoPastur(
+            weights,
+            probabilities=embedding.masses,
+            # the bulk lives on the complement of the span
+            ratio=(problem.dimension - embedding.small.dimension) / (alpha * problem.dimension),
+            variance=1 / precision,
+        )
+        found = law.outliers(features)
+        values, vectors, held = found.values, found.vectors, found.overlaps
+        edges = law.edges
+    else:
+        values, vectors = embedding.block(matrix, block).on_span()
+        held = np.ones_like(values)
+    order = np.argsort(-np.abs(values), kind="stable")
+    overlaps = (vectors.T @ (parameter / np.linalg.norm(parameter))) ** 2 * held
     leading = order[: problem.outlier_count(block)]
-    edges = law.edges
     return BlockPrediction(
         law,
         (float(edges[0]), float(edges[-1])),
-        found.values[order],
+        values[order],
         overlaps[order],
         float(np.sqrt(min(overlaps[leading].sum(), 1.0))),
     )
@@ -169,16 +189,21 @@ def along(
     Returns
     -------
     PredictedFilm
+
+    Raises
+    ------
+    ValueError
+        As :func:`block`.
     """
+    alpha = _validate.positive("alpha", alpha)
     chosen = tuple(problem.blocks if blocks is None else blocks)
     kind: Any = type(trajectory.statistics)
 
     def at(index: int) -> list[BlockPrediction]:
         statistics = kind(*(values[index] for values in trajectory.statistics))
+        embedding = Embedding(problem, statistics, rule)
         return [
-            block(problem, statistics, matrix, b, alpha=alpha, rule=rule)
-            for matrix in matrices
-            for b in chosen
+            _predict(problem, embedding, matrix, b, alpha) for matrix in matrices for b in chosen
         ]
 
     found = parallel.map_ordered(at, range(len(trajectory.times)), workers=workers)

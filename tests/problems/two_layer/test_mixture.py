@@ -75,6 +75,14 @@ def test_sources_mixtures():
     assert four.initial_variance == 1.0
 
 
+def test_means_are_the_centroids_among_the_inputs():
+    """The first coordinates, zero elsewhere."""
+    problem = xor(6)
+    np.testing.assert_array_equal(problem.means[:, :2], problem.centroids)
+    np.testing.assert_array_equal(problem.means[:, 2:], 0.0)
+    assert problem.means.shape == (4, 6)
+
+
 def test_law_of_the_inputs():
     """Frequencies, and means and covariances class by class; false alarm 1e-6 each."""
     problem = TwoLayerMixture(
@@ -200,6 +208,17 @@ def test_place_and_embed_have_the_statistics(make):
         for found in (problem.statistics(problem.place(wanted)), small.statistics(point)):
             for a, b in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_embedding_keeps_silent_neurons_silent():
+    """A neuron without weights answers no input, not even by a rounding error."""
+    problem = xor(30)
+    point = some_point(problem)
+    point.W[2] = 0.0
+    small, inside = problem.embed(problem.statistics(point))
+    np.testing.assert_array_equal(inside.W[2], 0.0)
+    weights = small.factors("hessian", (2, 2), inside, small.sample(50, rng=0)).weights
+    np.testing.assert_array_equal(weights, 0.0)
 
 
 def test_start_has_the_law_of_the_point():
@@ -582,7 +601,7 @@ def test_bad_points_and_samples_are_refused():
         (lambda: problem.loss(point, sample._replace(labels=np.full(4, 2))), r"lie in \[0, 1\]"),
         (lambda: problem.loss(point, sample._replace(labels=np.zeros(4))), "one integer per input"),
         (lambda: problem.loss(point, sample._replace(labels=sample.labels[:3])), "one integer per"),
-        (lambda: problem.factors("hessian", (0, 2), point, sample), "join two neurons"),
+        (lambda: problem.outlier_count((0, 2)), "join two neurons"),
         (lambda: problem.factors("hessian", (3, 3), point, sample), r"integer in \[0, 2\]"),
         (lambda: problem.factors("fisher", (0, 0), point, sample), "matrix must be one of"),
         (lambda: problem.parameter((0, 1), point), "block must be diagonal"),

@@ -2,16 +2,31 @@
 
 The problem itself is :class:`TwoLayerMixture` in :mod:`~traindyn.problems.two_layer.mixture`,
 the binary and the XOR mixture among its cases; it alone is what the simulators and the spectra
-need. The other files hold results about it:
+need. The other files:
 
-==============  ==================================================================
-`integrals`     Gaussian integrals of the effective dynamics at finite precision
-`limit`         infinite precision: response, drift, loss, noise
-`equilibria`    fixed points, their stability, the chance to reach the good ones
-`thresholds`    ridge and precision at which the origin loses its stability
-`diffusive`     stochastic limits around fixed points
-`printed`       formulas as the source prints them, to be rejected
-==============  ==================================================================
+====================  ============================================================
+`forward`             blocks of the Hessian and the G-matrix on one sample
+`alignment`           alignment of the layers with directions of the data, from statistics
+`integrals`           Gaussian integrals of the effective dynamics at finite precision
+`limit`               infinite precision: response, drift, loss, noise
+`equilibria`          fixed points of the limit, their stability, the chance to reach the
+                      good ones
+`finite_equilibria`   fixed points at finite precision
+`thresholds`          ridge and precision at which the origin loses its stability
+`escape`              how long alignment waits to leave zero overlap
+`diffusive`           stochastic limits around fixed points
+`misalignment`        how far two neurons of one class stay apart
+`basin`               how noise enlarges the basin of the best classifier
+`late`                a neuron without overlap among neurons that have learned
+`learning`            how many classes fill, how each grows, how far it goes
+`rank`                error rate of counting learned classes on few samples
+`preactivation`       supporting estimates on the preactivations
+`curvature`           population blocks of the Hessian and the G-matrix
+`expansions`          error bounds of their expansion at large precision
+`spectra`             their spectra at fixed points and at the start
+`printed`             formulas as BGJ prints them, to be rejected
+`printed_curvature`   formulas as BGHJ prints them, to be rejected
+====================  ============================================================
 """
 
 from traindyn.problems.two_layer.mixture import Point, Statistics, TwoLayerMixture

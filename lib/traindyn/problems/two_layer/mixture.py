@@ -32,9 +32,10 @@ from scipy.special import expit
 
 from traindyn import _validate
 from traindyn.gaussian import Rule, symmetric_sqrt
-from traindyn.problems.base import MATRICES, RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.two_layer import integrals
 from traindyn.problems.two_layer._kernels import direct_step, reduced_step
+from traindyn.problems.two_layer.forward import Forward
 
 __all__ = ["Point", "Statistics", "TwoLayerMixture"]
 
@@ -214,7 +215,9 @@ class TwoLayerMixture:
         Parameters
         ----------
         width, dimension, precision, ridge
-            As in the class; the source takes K >= 4.
+            As in the class; the source takes K >= 4. With fewer neurons at least one centroid
+            is left unanswered: no point classifies all four at infinite precision
+            (:func:`~traindyn.problems.two_layer.equilibria.success_probability` is zero).
         mu, nu : array_like, shape (2,)
             Orthonormal vectors.
 
@@ -240,6 +243,13 @@ class TwoLayerMixture:
     def signal(self) -> int:
         """Dimension d of the signal space."""
         return int(self.centroids.shape[1])
+
+    @property
+    def means(self) -> Array:
+        """Centroids as inputs, shape (C, N); built anew at each access."""
+        means = np.zeros((self.weights.size, self.dimension))
+        means[:, : self.signal] = self.centroids
+        return means
 
     def sample(self, n: int, *, rng: RNG) -> Sample:
         """Draw `n` independent inputs; the label of a draw is the index of its centroid."""
@@ -321,21 +331,35 @@ class TwoLayerMixture:
         n = errors.size
         return Point((z * active).mean(axis=0), point.v[:, None] * (active.T @ sample.inputs) / n)
 
+    def forward(self, point: Point, sample: Sample) -> Forward:
+        """One forward pass, from which the factors of all blocks follow at little cost.
+
+        Raises
+        ------
+        ValueError
+            If the data are misshaped or not finite.
+        """
+        z, errors, slopes = self._response(point, sample)
+        return Forward(
+            v=np.asarray(point.v, dtype=np.float64),
+            inputs=sample.inputs,
+            hidden=np.maximum(z, 0.0),
+            errors=errors,
+            slopes=slopes,
+        )
+
     def factors(self, matrix: Matrix, block: Block, point: Point, sample: Sample) -> Factors:
         r"""Weights and features of one block, without the ridge.
+
+        See :mod:`traindyn.problems.two_layer.forward` for the formulas. The Hessian is the one
+        that exists almost everywhere, without the kink of g.
 
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
-            With :math:`a_i = v_i 1\{z_i > 0\}`, the block (i, j) of two neurons has weights
-            :math:`\sigma'(o)\, a_i a_j` or :math:`e^2 a_i a_j` and the inputs as features; the
-            block (K, K) of the second layer has weights :math:`\sigma'(o)` or :math:`e^2` and
-            the hidden layer :math:`g(W X)` as features. The Hessian is the one that exists
-            almost everywhere: the kink of g, which adds
-            :math:`v_i E[e\, \delta(z_i) X X^T]` to a diagonal block of the *population*
-            Hessian, is never seen by a sample.
         block : tuple of int
-            Neurons (i, j), counted from zero, or (K, K).
+            Neurons (i, j), counted from zero, (K, K) for the second layer, or (K, j) and (j, K)
+            for both layers.
         point : Point
         sample : Sample
 
@@ -346,19 +370,9 @@ class TwoLayerMixture:
         Raises
         ------
         ValueError
-            If the matrix or block does not exist (first against second layer included: its
-            Hessian is not a weighted Gram matrix), or the data are misshaped or not finite.
+            If the matrix or block does not exist, or the data are misshaped or not finite.
         """
-        i, j = self._checked_block(block)
-        _validate.choice("matrix", matrix, MATRICES)
-        z, errors, slopes = self._response(point, sample)
-        weights = slopes if matrix == "hessian" else errors**2
-        if i == self.width:
-            hidden = np.maximum(z, 0.0)
-            return Factors(weights, hidden, hidden)
-        v = np.asarray(point.v, dtype=np.float64)
-        weights = weights * (v[i] * v[j]) * ((z[:, i] > 0) & (z[:, j] > 0))
-        return Factors(weights, sample.inputs, sample.inputs)
+        return self.forward(point, sample).factors(matrix, block)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -480,7 +494,10 @@ class TwoLayerMixture:
         v, m, R_perp = self._checked_statistics(statistics)
         values, vectors = np.linalg.eigh(R_perp)
         kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
-        W = np.hstack([m, vectors[:, kept] * np.sqrt(values[kept])])
+        beside = vectors[:, kept] * np.sqrt(values[kept])
+        # A neuron without weights is silent: rounding must not wake it.
+        beside[np.diag(R_perp) == 0] = 0.0
+        W = np.hstack([m, beside])
         return replace(self, dimension=W.shape[1]), Point(v.copy(), W)
 
     def initial_statistics(self, v: ArrayLike | None = None) -> Statistics:

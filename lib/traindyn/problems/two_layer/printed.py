@@ -31,6 +31,7 @@ __all__ = [
     "printed_gram_gradient",
     "printed_independent",
     "printed_kink_response",
+    "printed_limit_loss",
     "printed_loss",
     "printed_negative_probability",
     "printed_noise",
@@ -87,6 +88,17 @@ def printed_drift(
     change = np.where(problem.labels == 0, expit(-o) - expit(o), 0.0) * problem.weights
     extra = (on * change[..., None, :]) @ problem.centroids
     return right._replace(m=right.m - np.asarray(statistics.v)[..., None] * extra)
+
+
+def printed_limit_loss(problem: TwoLayerMixture, statistics: Statistics) -> Array:
+    r"""Loss of the XOR mixture at infinite precision of BGJ Section 9.3, shape (...).
+
+    Its last term is :math:`\tfrac14 \log(1 + e^{-v \cdot g(-m^\nu)})` for
+    :math:`\tfrac14 \log(1 + e^{v \cdot g(-m^\nu)})`.
+    """
+    o = limit.outputs(problem, statistics)
+    wrong = (problem.labels == 0) & (limit.lines(problem).side == -1)
+    return np.asarray(limit.loss(problem, statistics) - o @ (wrong * problem.weights))
 
 
 def printed_block_drift(

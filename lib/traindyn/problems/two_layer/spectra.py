@@ -28,7 +28,7 @@ from traindyn.problems.base import MATRICES, Array, Matrix
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.thresholds import XOR_RIDGE, xor_critical_ridge
 
-__all__ = ["FixedPointSpectra", "LimitSpectra", "class_sum", "initial_second_layer"]
+__all__ = ["FixedPointSpectra", "LimitSpectra", "class_sum", "initial_second_layer", "lengths"]
 
 # Gauss-Legendre nodes for the absolute value of a normal variable, over 9.5 deviations.
 _ORDER = 96
@@ -72,7 +72,7 @@ def class_sum(ridge: float, precision: float = math.inf) -> float:
         )
     if precision == math.inf:
         return math.log((1 - 4 * ridge) / (4 * ridge))
-    p, q, masses = _lengths(precision)
+    p, q, masses = lengths(precision)
     difference = p - q
 
     def excess(s: float) -> float:
@@ -267,7 +267,7 @@ class FixedPointSpectra:
         -------
         outlier, bulk : float
         """
-        p, q, masses = _lengths(self.precision)
+        p, q, masses = lengths(self.precision)
         scale = 0.5 * math.sqrt(self.precision / (2 * math.pi))
         far = math.exp(-0.5 * self.precision)
         own, wrong = masses * expit(-self.class_sum * p), masses * expit(self.class_sum * q)
@@ -276,7 +276,7 @@ class FixedPointSpectra:
 
     def _weighted(self, matrix: Matrix) -> tuple[Array, Array, Array]:
         """Nodes (p, q), and their masses times the weight of an input labelled one."""
-        p, q, masses = _lengths(self.precision)
+        p, q, masses = lengths(self.precision)
         outputs = self.class_sum * (p - q)
         return p, q, masses * weight(matrix, outputs, np.ones_like(outputs))
 
@@ -321,8 +321,27 @@ def initial_second_layer(
     )
 
 
-def _lengths(precision: float) -> tuple[Array, Array, Array]:
-    """Nodes of ``p = |1 + z|`` and ``q = |z'|`` with their joint masses."""
+def lengths(precision: float) -> tuple[Array, Array, Array]:
+    r"""Quadrature for :math:`p = |1 + z|` and :math:`q = |z'|`, the lengths along both lines.
+
+    Parameters
+    ----------
+    precision : float
+        Inverse variance of the independent normal variables z and z'.
+
+    Returns
+    -------
+    p, q : ndarray, shapes (n, 1) and (1, n)
+        Nodes.
+    masses : ndarray, shape (n, n)
+        Summing to one.
+
+    Examples
+    --------
+    >>> p, q, masses = lengths(10.0)
+    >>> round(float(np.sum(masses * (p**2 + q**2))), 12)
+    1.2
+    """
     p, p_masses = _folded(1.0, precision)
     q, q_masses = _folded(0.0, precision)
     return p[:, None], q[None, :], np.outer(p_masses, q_masses)
