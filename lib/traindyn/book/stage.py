@@ -27,6 +27,7 @@ GENERATED = ("ledger", "errata", "figures")
 MEASURED = "performance"
 MEASUREMENTS = Path("benchmarks", "results.json")
 
+_ICON = '<link rel="icon" href="_static/favicon.svg"/>\n'
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
 
@@ -188,7 +189,12 @@ def build(stage: Path, log: Path) -> Path:
         lines = [line for line in text.splitlines() if _PROBLEM.search(line)]
         shown = "\n".join(lines or text.splitlines()[-20:]).replace(f"{stage.resolve()}/", "")
         raise SiteError(f"Jupyter Book failed:\n{shown}\n(all it said: {log})")
-    return stage / "_build" / "html"
+    html = stage / "_build" / "html"
+    # The page that leads to the first chapter names no icon; browsers would then ask for
+    # one that is not there.
+    index = html / "index.html"
+    index.write_text(_ICON + index.read_text(encoding="utf8"), encoding="utf8")
+    return html
 
 
 def publish(root: Path, html: Path, target: Path) -> None:
