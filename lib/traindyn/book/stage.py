@@ -27,7 +27,7 @@ GENERATED = ("ledger", "errata", "figures")
 MEASURED = "performance"
 MEASUREMENTS = Path("benchmarks", "results.json")
 
-_ICON = '<link rel="icon" href="_static/favicon.svg"/>\n'
+_ICON = '<link rel="icon" href="data:,"/>\n'
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
 
