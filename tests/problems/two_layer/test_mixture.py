@@ -565,6 +565,14 @@ def test_bad_problems_are_refused(build, message):
         build()
 
 
+@pytest.mark.filterwarnings("error")
+def test_few_neurons_are_warned_about():
+    """Three neurons cannot answer four centroids; four can, silently."""
+    with pytest.warns(UserWarning, match="width is 3, below 4"):
+        xor(width=3)
+    xor(width=4)
+
+
 def general(**changes):
     """Two centroids on a line, field by field."""
     fields = {

@@ -23,6 +23,7 @@ every noise meets all neurons at once; BGJ Lemmas 8.1 and 9.1 print independent 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -225,9 +226,14 @@ class TwoLayerMixture:
         ------
         ValueError
             As the class, or if mu and nu are not orthonormal.
+
+        Warns
+        -----
+        UserWarning
+            If there are fewer than four neurons.
         """
         one, other = _orthonormal(("mu", "nu"), (mu, nu), size=2)
-        return cls(
+        problem = cls(
             centroids=np.stack([one, -one, other, -other]),
             labels=np.array([1, 1, 0, 0]),
             weights=np.full(4, 0.25),
@@ -236,6 +242,12 @@ class TwoLayerMixture:
             precision=precision,
             ridge=ridge,
         )
+        if width < 4:
+            warnings.warn(
+                f"width is {width}, below 4: no point classifies all four centroids",
+                stacklevel=2,
+            )
+        return problem
 
     # ------------------------------------------------------------------ data law
 
