@@ -10,6 +10,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `parallel`       replicas and sweeps on several workers
 `figures`        one figure style, light and dark
 `problems`       data law, network and loss, one file each
+`kernels`        kernels of wide networks, and lazy training
 `sgd`            one-pass SGD in full dimension, and on summary statistics alone
 `effective`      limits of the summary statistics: equations and fixed points
 `spectra`        Hessian and G-matrix along training, measured and predicted

@@ -1,0 +1,333 @@
+r"""Lazy training: the constants of MDL Theorem 9.1, measured, and what follows from them.
+
+With the residual :math:`\rho = |y - f(\theta_0)|`, the extreme singular values
+:math:`\sigma_{\min}, \sigma_{\max}` of :math:`Df(\theta_0)` and the Lipschitz constant L of Df,
+the theorem assumes :math:`h = L \rho / \sigma_{\min}^2 < 1/4`. It bounds the loss of the gradient
+flow by :math:`R_0 e^{-\lambda_0 t}` with :math:`\lambda_0 = \sigma_{\min}^2 / 2n`, its distance
+from the start by a constant times :math:`\rho / \sigma_{\min}`, and its distance from the
+linearised flow.
+
+*Sharper.* Along the flow the residual falls by :math:`\sigma_{\min}(Df(\theta))` at least per unit
+of path length :math:`\ell`, and that is at least :math:`\sigma_{\min} - L \ell`. Hence
+:math:`|y - f| \le \rho - \sigma_{\min} \ell + L \ell^2 / 2`, and as soon as :math:`h < 1/2`
+
+.. math:: \ell \le \ell_* = \frac{\sigma_{\min}}{L} (1 - \kappa), \qquad
+          R_t \le R_0\, e^{-2 \kappa^2 \sigma_{\min}^2 t / n}, \qquad \kappa = \sqrt{1 - 2h} .
+
+Neither can be improved. For one parameter and
+:math:`f(\theta) = \sigma_{\min} \theta - L \theta^2 / 2` the first is an equality and the second
+the true rate at late times, and for :math:`h > 1/2` the target is out of reach. With
+:math:`\|K_t - K_0\| \le M = L \ell_* (2 \sigma_{\max} + L \ell_*)` the equation of
+:math:`r = f(\theta_t) - \bar f_t` (MDL, proof of Theorem 9.1) gives
+
+.. math:: |r_t| \le \frac{M \rho}{\sigma_{\min}^2} \cdot
+          \frac{e^{-\kappa^2 s} - e^{-s}}{1 - \kappa^2}, \quad s = \sigma_{\min}^2 t / n, \qquad
+          |\theta_t - \bar\theta_t| \le \frac{L \ell_* \rho}{\kappa^2 \sigma_{\min}^2}
+          \Big( 1 + \sigma_{\max} \frac{2 \sigma_{\max} + L \ell_*}{\sigma_{\min}^2} \Big) .
+
+Under the theorem's own assumption the last is at most
+:math:`8 L \sigma_{\max}^2 \rho^2 / \sigma_{\min}^5`, which names its hidden constant. The other
+member of the minimum in its third part is at least :math:`\rho / \sigma_{\min}`, and so says no
+more than the second part and the triangle inequality: :math:`3 \rho / \sigma_{\min}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from traindyn import _validate
+from traindyn.kernels.dual import Array
+from traindyn.kernels.training import Model
+
+__all__ = [
+    "Bounds",
+    "LazyConstants",
+    "Scales",
+    "linearisation_gap",
+    "measure",
+    "scales",
+    "sharp_bounds",
+    "theorem_bounds",
+]
+
+
+@dataclass(frozen=True)
+class LazyConstants:
+    r"""What the theorem's bounds are made of.
+
+    Attributes
+    ----------
+    samples : int
+        The n of the loss :math:`\frac{1}{2n} |y - f|^2`.
+    residual : float
+        :math:`\rho`, Euclidean norm, non-negative.
+    sigma_min, sigma_max : float
+        Extreme singular values of the Jacobian at the start, positive.
+    lipschitz : float
+        Of the Jacobian in operator norm, non-negative.
+
+    Raises
+    ------
+    ValueError
+        If a constant is out of range.
+    """
+
+    samples: int
+    residual: float
+    sigma_min: float
+    sigma_max: float
+    lipschitz: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        _validate.integer("samples", self.samples, least=1)
+        _validate.non_negative("residual", self.residual)
+        _validate.positive("sigma_min", self.sigma_min)
+        _validate.non_negative("lipschitz", self.lipschitz)
+        if _validate.number("sigma_max", self.sigma_max) < self.sigma_min:
+            raise ValueError(
+                f"sigma_max must be at least sigma_min = {self.sigma_min:g}, got {self.sigma_max:g}"
+            )
+
+    @property
+    def ratio(self) -> float:
+        r""":math:`h = L \rho / \sigma_{\min}^2`: below 1/4 in the theorem, below 1/2 suffices."""
+        return self.lipschitz * self.residual / self.sigma_min**2
+
+
+class Bounds(NamedTuple):
+    """Consequences for the gradient flow, at all times.
+
+    Attributes
+    ----------
+    rate : float
+        The loss is at most its start times ``exp(-rate * t)``.
+    distance : float
+        Of the parameters from their start.
+    deviation : float
+        Of the parameters from those of the linearised flow.
+    """
+
+    rate: float
+    distance: float
+    deviation: float
+
+
+class Scales(NamedTuple):
+    r"""Orders of magnitude in MDL Theorem 9.2, without their constants.
+
+    Attributes
+    ----------
+    residual, sigma_min, sigma_max, lipschitz : float
+    distance : float
+        :math:`\rho / \sigma_{\min}`.
+    deviation : float
+        The minimum of Theorem 9.1 (3), after substitution.
+    """
+
+    residual: float
+    sigma_min: float
+    sigma_max: float
+    lipschitz: float
+    distance: float
+    deviation: float
+
+
+def measure(
+    model: Model, parameters: ArrayLike, x: ArrayLike, y: ArrayLike, *, lipschitz: float
+) -> LazyConstants:
+    """Measure the constants of a network at its start.
+
+    Parameters
+    ----------
+    model : Model
+    parameters : array_like, shape (p,)
+    x : array_like, shape (n, d)
+    y : array_like, shape (N,)
+    lipschitz : float
+        Such as ``model.lipschitz(x).upper`` of a :class:`~traindyn.kernels.TwoLayer`.
+
+    Returns
+    -------
+    LazyConstants
+
+    Raises
+    ------
+    ValueError
+        If the shapes disagree, or the Jacobian has no full row rank: the theorem is then empty.
+    """
+    inputs = _validate.finite("x", x, shape=(None, None))
+    outputs = model.outputs(parameters, inputs)
+    targets = _validate.finite("y", y, shape=outputs.shape)
+    values = np.linalg.eigvalsh(model.tangent_kernel(parameters, inputs))
+    if values[0] <= values.size * np.finfo(float).eps * values[-1]:
+        raise ValueError(
+            f"the Jacobian must have full row rank, its kernel has smallest eigenvalue "
+            f"{values[0]:.6g} and largest {values[-1]:.6g}"
+        )
+    return LazyConstants(
+        samples=inputs.shape[0],
+        residual=float(np.linalg.norm(targets - outputs)),
+        sigma_min=float(np.sqrt(values[0])),
+        sigma_max=float(np.sqrt(values[-1])),
+        lipschitz=lipschitz,
+    )
+
+
+def theorem_bounds(constants: LazyConstants) -> Bounds:
+    r"""Bounds of MDL Theorem 9.1, with explicit constants 2 and 8.
+
+    .. math:: \lambda_0 = \frac{\sigma_{\min}^2}{2n}, \qquad \frac{2 \rho}{\sigma_{\min}}, \qquad
+              \min\Big\{ \frac{3 \rho}{\sigma_{\min}},
+              \frac{8 L \sigma_{\max}^2 \rho^2}{\sigma_{\min}^5} \Big\} .
+
+    Parameters
+    ----------
+    constants : LazyConstants
+        With ``ratio < 1/4``; beyond it these are formulas and not bounds.
+
+    Returns
+    -------
+    Bounds
+
+    Examples
+    --------
+    >>> theorem_bounds(LazyConstants(1, 1.0, 2.0, 2.0, 0.5))
+    Bounds(rate=2.0, distance=1.0, deviation=0.5)
+    """
+    c = constants
+    quadratic = 8 * c.lipschitz * c.sigma_max**2 * c.residual**2 / c.sigma_min**5
+    return Bounds(
+        rate=c.sigma_min**2 / (2 * c.samples),
+        distance=2 * c.residual / c.sigma_min,
+        deviation=min(3 * c.residual / c.sigma_min, quadratic),
+    )
+
+
+def sharp_bounds(constants: LazyConstants) -> Bounds:
+    r"""Sharp rate and distance, and the deviation that follows (see the module's text).
+
+    Parameters
+    ----------
+    constants : LazyConstants
+        With ``ratio < 1/2``.
+
+    Returns
+    -------
+    Bounds
+        Each better than that of :func:`theorem_bounds` where both hold.
+
+    Raises
+    ------
+    ValueError
+        If the ratio is 1/2 or more: then the target may be out of reach.
+
+    Examples
+    --------
+    A constant Jacobian:
+
+    >>> sharp_bounds(LazyConstants(1, 1.0, 2.0, 2.0, 0.0))
+    Bounds(rate=8.0, distance=0.5, deviation=0.0)
+    """
+    c = constants
+    kappa2, length, turn = _geometry(c)
+    quadratic = (
+        turn * c.residual / (kappa2 * c.sigma_min**2)
+        * (1 + c.sigma_max * (2 * c.sigma_max + turn) / c.sigma_min**2)
+    )  # fmt: skip
+    return Bounds(
+        rate=2 * kappa2 * c.sigma_min**2 / c.samples,
+        distance=length,
+        deviation=min(length + c.residual / c.sigma_min, quadratic),
+    )
+
+
+def linearisation_gap(constants: LazyConstants, times: ArrayLike) -> Array:
+    r"""Bound on :math:`|f(\theta_t) - \bar f_t|` over the training set, shape (T,).
+
+    The inequality of MDL's proof, with the factor :math:`|\bar f_t - y|` that is missing there,
+    solved (see the module's text).
+
+    Parameters
+    ----------
+    constants : LazyConstants
+        With ``ratio < 1/2``.
+    times : array_like, shape (T,)
+
+    Returns
+    -------
+    ndarray, shape (T,)
+
+    Raises
+    ------
+    ValueError
+        If the ratio is 1/2 or more.
+    """
+    c = constants
+    kappa2, _, turn = _geometry(c)
+    clock = c.sigma_min**2 / c.samples * _validate.finite("times", times)
+    lost = 1 - kappa2
+    # (e^{-kappa2 s} - e^{-s}) / (1 - kappa2), also in the limit kappa2 = 1.
+    shape = clock * np.exp(-clock) if lost == 0 else -np.exp(-kappa2 * clock) * np.expm1(
+        -lost * clock
+    ) / lost  # fmt: skip
+    height = turn * (2 * c.sigma_max + turn) * c.residual / c.sigma_min**2
+    return np.asarray(height * shape)
+
+
+def scales(samples: int, dimension: int, width: int, scale: float) -> Scales:
+    r"""Orders of magnitude of MDL Theorem 9.2.
+
+    .. math:: \rho \lesssim (1 + \alpha) \sqrt n, \quad \sigma_{\min} \gtrsim \alpha \sqrt d, \quad
+              \sigma_{\max} \lesssim \alpha (\sqrt n + \sqrt d), \quad
+              L_n \lesssim \alpha \sqrt{d / m}\, (\sqrt n + \sqrt d),
+
+    and what Theorem 9.1 makes of them. The source's last display is not that; it is
+    :func:`traindyn.kernels.printed.printed_deviation_scale`.
+
+    Parameters
+    ----------
+    samples, dimension, width : int
+        n, d and m.
+    scale : float
+        :math:`\alpha`.
+
+    Returns
+    -------
+    Scales
+
+    Examples
+    --------
+    At n = d the deviation is of order :math:`n / \sqrt{m d}`:
+
+    >>> a, b = scales(50, 50, 10_000, 1.0), scales(50, 50, 40_000, 1.0)
+    >>> round(a.deviation / b.deviation, 12)
+    2.0
+    """
+    n = _validate.integer("samples", samples, least=1)
+    d = _validate.integer("dimension", dimension, least=1)
+    m = _validate.integer("width", width, least=1)
+    alpha = _validate.positive("scale", scale)
+    rho, low = (1 + alpha) * np.sqrt(n), alpha * np.sqrt(d)
+    high = alpha * (np.sqrt(n) + np.sqrt(d))
+    lipschitz = high * np.sqrt(d / m)
+    linear = high / low**2 * rho + lipschitz / low**3 * rho**2
+    quadratic = lipschitz * high**2 / low**5 * rho**2
+    found = (rho, low, high, lipschitz, rho / low, min(linear, quadratic))
+    return Scales(*(float(each) for each in found))
+
+
+def _geometry(c: LazyConstants) -> tuple[float, float, float]:
+    """Return kappa squared, the path length and L times it."""
+    if c.ratio >= 0.5:
+        raise ValueError(
+            f"lipschitz * residual / sigma_min**2 must be below 1/2, got {c.ratio:.6g}"
+        )
+    kappa2 = 1 - 2 * c.ratio
+    # (1 - kappa) = 2 h / (1 + kappa), without cancellation.
+    length = 2 * c.residual / c.sigma_min / (1 + np.sqrt(kappa2))
+    return kappa2, float(length), float(c.lipschitz * length)

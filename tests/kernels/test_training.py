@@ -1,0 +1,120 @@
+"""Training beside its linearisation: steps by hand, conserved facts, rates in the width."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from traindyn.kernels import ERF, Network, TwoLayer, compare
+from traindyn.problems.multi_index import GELU, IDENTITY, TANH
+
+RNG = np.random.default_rng(9)
+X = RNG.standard_normal((6, 5))
+X *= 5**0.5 / np.linalg.norm(X, axis=1, keepdims=True)
+Y, FRESH = RNG.standard_normal(6), RNG.standard_normal((3, 5))
+
+
+def test_linear_model_is_its_own_linearisation():
+    """One layer: both agree, by descent to rounding, by flow to the solver's tolerance."""
+    net = Network((5, 1), IDENTITY, bias=0.5)
+    theta = net.initialise(rng=0)
+    for step, tolerance in ((0.05, 1e-12), (None, 1e-7)):
+        path = compare(net, theta, X, Y, [0.0, 1.0, 5.0], step_size=step, fresh=FRESH).statistics
+        assert path.deviation.max() < tolerance
+        np.testing.assert_allclose(path.outputs, path.linearised, atol=tolerance)
+        np.testing.assert_allclose(path.fresh, path.linearised_fresh, atol=tolerance)
+        np.testing.assert_allclose(path.distance, path.linearised_distance, atol=tolerance)
+        assert path.distance[-1] > 0.1
+
+
+def test_both_against_the_jacobian():
+    """The linearised flow by the matrix exponential in parameter space; descent by hand."""
+    net = TwoLayer(5, 8, TANH, scale=2.0)
+    theta = net.initialise(rng=1)
+    before, pullback = net.vjp(theta, X)
+    rows = np.stack([pullback(row) for row in np.eye(6)])
+    path = compare(net, theta, X, Y, [0.0, 2.0], keep=True)
+    hessian = rows.T @ rows / 6
+    inverse = np.linalg.pinv(rows)
+    moved = (np.eye(net.size) - expm(-2.0 * hessian)) @ inverse @ (Y - before)
+    assert path.statistics.linearised_distance[1] == pytest.approx(np.linalg.norm(moved))
+    np.testing.assert_allclose(path.statistics.linearised[1], before + rows @ moved, atol=1e-10)
+    found = np.linalg.norm(path.snapshots.parameters[1] - theta - moved)
+    assert path.statistics.deviation[1] == pytest.approx(found, rel=1e-6)
+
+    steps = compare(net, theta, X, Y, [0.0, 0.1, 0.3], step_size=0.1, keep=True)
+    current = theta
+    for _ in range(3):
+        outputs, pull = net.vjp(current, X)
+        current = current + 0.1 / 6 * pull(Y - outputs)
+    np.testing.assert_allclose(steps.snapshots.parameters[2], current, atol=1e-14)
+    assert steps.step_size == 0.1 and steps.steps.tolist() == [0, 1, 3]
+
+
+def test_descent_tends_to_the_flow():
+    """First order in the step, for the network and for its linearisation."""
+    net = TwoLayer(5, 8, ERF, scale=2.0)
+    theta = net.initialise(rng=1)
+    flow = compare(net, theta, X, Y, [0.0, 2.0]).statistics
+    gaps = []
+    for step in (0.1, 0.05):
+        descent = compare(net, theta, X, Y, [0.0, 2.0], step_size=step).statistics
+        gaps.append(
+            [np.abs(getattr(descent, f)[1] - getattr(flow, f)[1]).max() for f in
+             ("outputs", "linearised")]
+        )  # fmt: skip
+    np.testing.assert_allclose(np.divide(*gaps), 2.0, rtol=0.15)
+
+
+def test_loss_decreases_along_the_flow():
+    """And its derivative at 0 is minus the squared gradient, |Df^T r|^2 / n^2."""
+    net = Network((5, 30, 30, 1), GELU, bias=0.3)
+    theta = net.initialise(rng=2)
+    times = np.array([0.0, 1e-4, 0.5, 1.0, 2.0])
+    path = compare(net, theta, X, Y, times).statistics
+    loss = np.square(path.outputs - Y).sum(axis=1) / 12
+    assert np.all(np.diff(loss) < 0)
+    outputs, pull = net.vjp(theta, X)
+    speed = np.square(pull(Y - outputs)).sum() / 36
+    assert (loss[0] - loss[1]) / 1e-4 == pytest.approx(speed, rel=1e-2)
+
+
+def test_rates_in_the_width():
+    """Smooth activation: weights move by n^{-1/2} in norm, kernel and deviation by 1/n."""
+    widths, rows = (32, 128, 512), []
+    for width in widths:
+        seen = []
+        for seed in range(4):
+            net = Network((5, width, width, 1), TANH, bias=0.3)
+            theta = net.initialise(rng=seed)
+            path = compare(net, theta, X, Y, [0.0, 4.0], step_size=0.2, keep=True)
+            last = path.snapshots.parameters[-1]
+            kernels = [net.tangent_kernel(each, X) for each in (theta, last)]
+            change = net.layers(last)[1].weights - net.layers(theta)[1].weights
+            gap = path.statistics.outputs[-1] - path.statistics.linearised[-1]
+            seen.append(
+                [
+                    np.linalg.norm(change, 2) / width**0.5,
+                    np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]),
+                    np.linalg.norm(gap),
+                ]
+            )
+        rows.append(np.mean(seen, axis=0))
+    slopes = np.polyfit(np.log(widths), np.log(rows), 1)[0]
+    assert -0.65 < slopes[0] < -0.3
+    assert -1.25 < slopes[1] < -0.75
+    assert -1.4 < slopes[2] < -0.6
+
+
+def test_refusals():
+    """Each message names the argument; divergence is an error."""
+    net = TwoLayer(5, 8, TANH, scale=50.0)
+    theta = net.initialise(rng=0)
+    with pytest.raises(ValueError, match=r"y must have shape \(6\), got \(3,\)"):
+        compare(net, theta, X, Y[:3], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"start must have shape \(40\)"):
+        compare(net, theta[1:], X, Y, [0.0, 1.0])
+    with pytest.raises(ValueError, match="times must be at least one step apart"):
+        compare(net, theta, X, Y, [0.0, 0.01], step_size=0.1)
+    wild = Network((5, 20, 20, 1), IDENTITY)
+    with pytest.raises(FloatingPointError, match=r"training must stay finite, .* step_size 50"):
+        compare(wild, wild.initialise(rng=0), X, Y, [0.0, 5000.0], step_size=50.0)
