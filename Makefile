@@ -35,6 +35,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NUMBA_CACHE_DIR := $(CURDIR)/_build/numba
 export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
 export MPLBACKEND := agg
+export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 
 .DELETE_ON_ERROR:
 .SUFFIXES:

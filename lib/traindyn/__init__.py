@@ -11,6 +11,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `figures`        one figure style, light and dark
 `problems`       data law, network and loss, one file each
 `kernels`        kernels of wide networks, and lazy training
+`deep`           deep networks on any graph and their Hessians (extra: JAX)
 `sgd`            one-pass SGD in full dimension, and on summary statistics alone
 `effective`      limits of the summary statistics: equations and fixed points
 `spectra`        Hessian and G-matrix along training, measured and predicted

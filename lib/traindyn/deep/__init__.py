@@ -1,0 +1,93 @@
+"""Deep feedforward networks on any directed acyclic graph, and how linear they are (with JAX).
+
+:mod:`~traindyn.deep.builders` and :mod:`~traindyn.deep.graphs` make networks in the NTK
+parameterisation, :mod:`~traindyn.deep.hessian` has products with and spectral norms of the
+Hessian of an output in the weights, :mod:`~traindyn.deep.tangent` gradients, the tangent kernel
+and linearised networks, :mod:`~traindyn.deep.train` gradient descent with the kernel on its way.
+
+This room needs the extra ``deep`` (JAX and networkx); no other room imports it. It computes in
+double precision: importing it sets ``jax_enable_x64``.
+"""
+
+try:
+    import jax
+    import networkx  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "traindyn.deep needs JAX and networkx: pip install 'traindyn[deep]'"
+    ) from error
+
+jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+
+from traindyn.deep.activations import ACTIVATIONS, resolve  # noqa: E402
+from traindyn.deep.builders import (  # noqa: E402
+    convolutional,
+    densenet,
+    drop_edges,
+    fully_connected,
+    residual,
+    with_bottlenecks,
+)
+from traindyn.deep.graphs import (  # noqa: E402
+    GraphReport,
+    Linearity,
+    edge_weights,
+    from_graph,
+    influences,
+    inspect,
+    linearity,
+    random_graph,
+    vertex_layers,
+)
+from traindyn.deep.hessian import (  # noqa: E402
+    BallNorms,
+    HessianNorms,
+    hessian_ball,
+    hessian_norms,
+    hessian_operator,
+    hessian_product,
+    two_layer_eigenvalues,
+)
+from traindyn.deep.network import Layer, Network  # noqa: E402
+from traindyn.deep.tangent import (  # noqa: E402
+    Linearisation,
+    gradients,
+    linearise,
+    tangent_kernel,
+)
+from traindyn.deep.train import Descent, descend  # noqa: E402
+
+__all__ = [
+    "ACTIVATIONS",
+    "BallNorms",
+    "Descent",
+    "GraphReport",
+    "HessianNorms",
+    "Layer",
+    "Linearisation",
+    "Linearity",
+    "Network",
+    "convolutional",
+    "densenet",
+    "descend",
+    "drop_edges",
+    "edge_weights",
+    "from_graph",
+    "fully_connected",
+    "gradients",
+    "hessian_ball",
+    "hessian_norms",
+    "hessian_operator",
+    "hessian_product",
+    "influences",
+    "inspect",
+    "linearise",
+    "linearity",
+    "random_graph",
+    "residual",
+    "resolve",
+    "tangent_kernel",
+    "two_layer_eigenvalues",
+    "vertex_layers",
+    "with_bottlenecks",
+]

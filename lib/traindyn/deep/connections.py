@@ -1,0 +1,397 @@
+r"""How the neurons of one layer are connected to earlier ones.
+
+A connection is a bilinear map :math:`s = W \cdot g` of weights and inputs; dividing by the root of
+the in-degree and applying the activation is the layer's business. By bilinearity the derivatives
+of a network in the weights of a connection have a fixed shape: with :math:`\delta` the derivative
+of an output in s,
+
+.. math:: \nabla_W f = T_\delta g, \qquad \langle T_\delta b, V \rangle = \delta^T (V \cdot b),
+
+an outer product for a full matrix. The image of the Hessian in the weights lies in the space of
+all :math:`V = T_a g + T_\delta b`, of the dimension of two layers instead of their product, and
+:meth:`Dense.contract` is the Gram matrix of that parametrisation: it maps (a, b) to
+:math:`(V \cdot g, V^T \delta)` without forming V. This is what makes the spectral norm of a
+Hessian with :math:`10^7` rows a matter of a second, see :mod:`traindyn.deep.hessian`.
+
+Weights come in two forms: a flat vector with one entry per free weight, which is what users see,
+and the array in which products are fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Connection", "Convolution", "Dense", "Edges", "Masked"]
+
+Array: TypeAlias = NDArray[np.float64]
+Metric: TypeAlias = Any
+
+
+class Connection(Protocol):
+    """What a layer needs to know."""
+
+    @property
+    def size(self) -> int:
+        """Length of the sums."""
+
+    @property
+    def fan(self) -> int:
+        """Length of the inputs."""
+
+    @property
+    def parameters(self) -> int:
+        """Number of free weights."""
+
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Count the trained connections into each neuron, shape (size,)."""
+
+    def unpack(self, flat: Any) -> Any:
+        """Array of the weights from the flat vector, of NumPy or of JAX alike."""
+
+    def pack(self, array: Any) -> Any:
+        """Flat vector of the weights from the array: inverse and transpose of unpacking."""
+
+    def restrict(self, array: Any) -> Any:
+        """Set the entries of an array to zero that are no weights."""
+
+    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
+        """Compute the sums W . g, shape (size,)."""
+
+    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
+        """Prepare :meth:`contract` at a point."""
+
+    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """V . g and V^T delta of V = T_a g + T_delta b."""
+
+    def direction(
+        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
+    ) -> jax.Array:
+        """V = T_a g + T_delta b itself, as an array."""
+
+    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
+        """Inner products of gradients at n points, shape (n, n)."""
+
+
+def _transposed(
+    connection: Connection, inputs: jax.Array, sums: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """T_s g by automatic differentiation: the derivative of s . (W . g) in W."""
+    found: jax.Array = jax.vjp(lambda w: connection.apply(w, inputs), weights)[1](sums)[0]
+    return found
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["size", "fan"])
+@dataclass(frozen=True)
+class Dense:
+    """Every neuron reads every input: a matrix of shape (size, fan)."""
+
+    size: int
+    fan: int
+
+    @property
+    def parameters(self) -> int:
+        """Number of free weights."""
+        return self.size * self.fan
+
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Count the trained connections into each neuron, shape (size,)."""
+        return np.full(self.size, self.fan)
+
+    def unpack(self, flat: Any) -> Any:
+        """Matrix of the weights, shape (size, fan)."""
+        return flat.reshape(self.size, self.fan)
+
+    def pack(self, array: Any) -> Any:
+        """Flat vector of the weights, row by row."""
+        return array.reshape(-1)
+
+    def restrict(self, array: Any) -> Any:
+        """Return the array itself: all entries are weights."""
+        return array
+
+    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
+        """Compute the sums W g, shape (size,)."""
+        return weights @ inputs
+
+    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
+        """Prepare :meth:`contract`."""
+        return inputs, delta, inputs @ inputs, delta @ delta
+
+    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """V g and V^T delta of V = a g^T + delta b^T."""
+        inputs, delta, g_squared, d_squared = metric
+        return g_squared * a + delta * (b @ inputs), (a @ delta) * inputs + d_squared * b
+
+    def direction(
+        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
+    ) -> jax.Array:
+        """V = a g^T + delta b^T."""
+        return jnp.outer(a, inputs) + jnp.outer(delta, b)
+
+    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
+        """Inner products of gradients at n points."""
+        return (inputs @ inputs.T) * (deltas @ deltas.T)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["mask"], meta_fields=["size", "fan"])
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A matrix with some of its entries fixed to zero.
+
+    Attributes
+    ----------
+    size, fan : int
+    mask : array of bool, shape (size, fan)
+        The connections there are.
+    """
+
+    size: int
+    fan: int
+    mask: Any
+
+    @property
+    def parameters(self) -> int:
+        """Number of free weights."""
+        return int(np.count_nonzero(self.mask))
+
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Count the trained connections into each neuron, shape (size,)."""
+        return np.asarray(np.count_nonzero(self.mask, axis=1))
+
+    def unpack(self, flat: Any) -> Any:
+        """Matrix of the weights, zero where there is no connection, shape (size, fan)."""
+        if isinstance(flat, np.ndarray):
+            matrix = np.zeros((self.size, self.fan))
+            matrix[np.asarray(self.mask)] = flat
+            return matrix
+        position = jnp.cumsum(self.mask.reshape(-1)).reshape(self.mask.shape) - 1
+        return jnp.where(self.mask, flat[position], 0.0)
+
+    def pack(self, array: Any) -> Any:
+        """Flat vector of the weights there are, row by row."""
+        return np.asarray(array)[np.asarray(self.mask)]
+
+    def restrict(self, array: Any) -> Any:
+        """Set the entries to zero where there is no connection."""
+        return jnp.where(self.mask, array, 0.0)
+
+    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
+        """Compute the sums W g, shape (size,)."""
+        return weights @ inputs
+
+    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
+        """Prepare :meth:`contract`."""
+        cross = jnp.where(self.mask, jnp.outer(delta, inputs), 0.0)
+        mask = self.mask.astype(inputs.dtype)
+        return cross, mask @ inputs**2, delta**2 @ mask
+
+    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """V g and V^T delta of V = a g^T + delta b^T on the connections there are."""
+        cross, g_squared, d_squared = metric
+        return g_squared * a + cross @ b, a @ cross + d_squared * b
+
+    def direction(
+        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
+    ) -> jax.Array:
+        """V = a g^T + delta b^T, of which packing picks the connections there are."""
+        return jnp.outer(a, inputs) + jnp.outer(delta, b)
+
+    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
+        """Inner products of gradients at n points."""
+        mask = self.mask.astype(inputs.dtype)
+
+        def row(point: tuple[jax.Array, jax.Array]) -> jax.Array:
+            g, delta = point
+            return jnp.sum(((inputs * g) @ mask.T) * (deltas * delta), axis=1)
+
+        rows: jax.Array = jax.lax.map(row, (inputs, deltas))
+        return rows
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=[],
+    meta_fields=["channels", "sources", "positions", "kernel"],
+)
+@dataclass(frozen=True)
+class Convolution:
+    """One-dimensional convolution: stride one, zero padding (ZHU A.15).
+
+    Inputs and sums are flat, channel by channel.
+
+    Attributes
+    ----------
+    channels : int
+        Channels of the sums.
+    sources : int
+        Channels of the inputs.
+    positions : int
+    kernel : int
+        Odd number of neighbouring positions read.
+    """
+
+    channels: int
+    sources: int
+    positions: int
+    kernel: int
+
+    @property
+    def size(self) -> int:
+        """Length of the sums."""
+        return self.channels * self.positions
+
+    @property
+    def fan(self) -> int:
+        """Length of the inputs."""
+        return self.sources * self.positions
+
+    @property
+    def parameters(self) -> int:
+        """Number of free weights."""
+        return self.channels * self.sources * self.kernel
+
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Count the connections into each neuron; the padding counts, as in the source."""
+        return np.full(self.size, self.sources * self.kernel)
+
+    def unpack(self, flat: Any) -> Any:
+        """Matrix of the weights, shape (channels, sources * kernel)."""
+        return flat.reshape(self.channels, self.sources * self.kernel)
+
+    def pack(self, array: Any) -> Any:
+        """Flat vector of the weights: channel, source, tap."""
+        return array.reshape(-1)
+
+    def _patches(self, inputs: jax.Array) -> jax.Array:
+        """Gather what each position reads, shape (sources * kernel, positions)."""
+        half = self.kernel // 2
+        padded = jnp.pad(inputs.reshape(self.sources, self.positions), ((0, 0), (half, half)))
+        taps = [padded[:, tap : tap + self.positions] for tap in range(self.kernel)]
+        return jnp.stack(taps, axis=1).reshape(self.sources * self.kernel, self.positions)
+
+    def _fold(self, patches: jax.Array) -> jax.Array:
+        """Apply the transpose of :meth:`_patches`."""
+        half, taps = self.kernel // 2, patches.reshape(self.sources, self.kernel, self.positions)
+        padded = jnp.zeros((self.sources, self.positions + 2 * half), dtype=patches.dtype)
+        for tap in range(self.kernel):
+            padded = padded.at[:, tap : tap + self.positions].add(taps[:, tap])
+        return padded[:, half : half + self.positions].reshape(-1)
+
+    def restrict(self, array: Any) -> Any:
+        """Return the array itself: all entries are weights."""
+        return array
+
+    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
+        """Compute the sums, shape (channels * positions,)."""
+        return (weights @ self._patches(inputs)).reshape(-1)
+
+    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
+        """Prepare :meth:`contract`."""
+        patches = self._patches(inputs)
+        delta = delta.reshape(self.channels, self.positions)
+        return patches, delta, patches.T @ patches, delta.T @ delta
+
+    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """V . g and V^T delta of V = A P^T + delta B^T, P and B the patches of g and b."""
+        patches, delta, p_squared, d_squared = metric
+        a = a.reshape(self.channels, self.positions)
+        other = self._patches(b)
+        sums = a @ p_squared + delta @ (other.T @ patches)
+        back = patches @ (a.T @ delta) + other @ d_squared
+        return sums.reshape(-1), self._fold(back)
+
+    def direction(
+        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
+    ) -> jax.Array:
+        """V = A P^T + delta B^T."""
+        shape = self.channels, self.positions
+        first = a.reshape(shape) @ self._patches(inputs).T
+        return first + delta.reshape(shape) @ self._patches(b).T
+
+    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
+        """Inner products of gradients at n points."""
+        patches = jax.vmap(self._patches)(inputs)
+        deltas = deltas.reshape(-1, self.channels, self.positions)
+        p = jnp.einsum("nks,mkt->nmst", patches, patches)
+        d = jnp.einsum("ncs,mct->nmst", deltas, deltas)
+        return jnp.sum(p * d, axis=(2, 3))
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["heads", "tails", "shared"],
+    meta_fields=["size", "fan", "parameters"],
+)
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A list of edges, any of which may share a weight (ZHU A.14).
+
+    Attributes
+    ----------
+    size, fan, parameters : int
+    heads, tails : array of int, shape (edges,)
+        Neuron of this layer that an edge leads to, ascending, and input it comes from.
+    shared : array of int, shape (edges,)
+        Which weight the edge carries.
+    """
+
+    size: int
+    fan: int
+    parameters: int
+    heads: Any
+    tails: Any
+    shared: Any
+
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Count the trained connections into each neuron, shape (size,)."""
+        return np.bincount(np.asarray(self.heads), minlength=self.size)
+
+    def unpack(self, flat: Any) -> Any:
+        """Return the vector itself."""
+        return flat
+
+    def pack(self, array: Any) -> Any:
+        """Return the vector itself."""
+        return array
+
+    def restrict(self, array: Any) -> Any:
+        """Return the array itself: all entries are weights."""
+        return array
+
+    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
+        """Sum over the edges into each neuron, shape (size,)."""
+        carried = weights[self.shared] * inputs[self.tails]
+        return jax.ops.segment_sum(
+            carried, self.heads, num_segments=self.size, indices_are_sorted=True
+        )
+
+    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
+        """Prepare :meth:`contract`."""
+        return inputs, delta
+
+    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """V . g and V^T delta of V = T_a g + T_delta b, through V."""
+        inputs, delta = metric
+        weights = self.direction(inputs, delta, a, b)
+        back: jax.Array = jax.vjp(lambda g: self.apply(weights, g), inputs)[1](delta)[0]
+        return self.apply(weights, inputs), back
+
+    def direction(
+        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
+    ) -> jax.Array:
+        """V itself, one entry per weight."""
+        zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
+        return _transposed(self, inputs, a, zero) + _transposed(self, b, delta, zero)
+
+    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
+        """Inner products of gradients at n points."""
+        zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
+        gradients = jax.vmap(lambda g, delta: _transposed(self, g, delta, zero))(inputs, deltas)
+        return gradients @ gradients.T
