@@ -14,12 +14,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import dmft
 import effective
 import film
 import sgd
 
 RESULTS = Path(__file__).with_name("results.json")
-LIBRARIES = ("numpy", "scipy", "numba", "torch", "curvlinops-for-pytorch")
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "jax", "curvlinops-for-pytorch")
 
 
 def processor() -> str:
@@ -43,7 +44,7 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, effective, film):
+    for module in (sgd, effective, dmft, film):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}

@@ -14,6 +14,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `deep`           deep networks on any graph and their Hessians (extra: JAX)
 `sgd`            one-pass SGD in full dimension, and on summary statistics alone
 `effective`      limits of the summary statistics: equations and fixed points
+`dmft`           mean-field equations of full-batch gradient descent, and thresholds
 `spectra`        Hessian and G-matrix along training, measured and predicted
 ===============  =====================================================================
 

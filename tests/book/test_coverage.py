@@ -17,8 +17,12 @@ def missing(source: str, answered: set[tuple[str, str]]) -> list[str]:
 
 
 def wanted(source: str) -> list[str]:
-    """Numbers of a source, written as in the registry."""
-    return [f"{kind} {number}" for kind, numbers in NUMBERING[source].items() for number in numbers]
+    """Numbers of a source, written as in the registry; those without a kind stand alone."""
+    return [
+        f"{kind} {number}".strip()
+        for kind, numbers in NUMBERING[source].items()
+        for number in numbers
+    ]
 
 
 @pytest.mark.parametrize("source", NUMBERING)

@@ -169,6 +169,41 @@ def test_against_gradient_descent(problem, delta, eta, steps):
     assert far(delta / 2) > 1
 
 
+def test_fresh_samples_at_every_step():
+    """One-pass descent, d = 300, mean of 40 runs; the theory of one data set is the control.
+
+    Each entry within 8 standard errors and an allowance of 0.01 for 1/d.
+    """
+    d, delta, eta, steps = 300, 4.0, 1.0, 8
+
+    def one(seed):
+        rng = np.random.default_rng(seed)
+        theta, records = PAIR.initial(d, rng=rng), []
+        for _ in range(steps + 1):
+            x, y = PAIR.sample(int(delta * d), d, rng=rng)
+            prediction, force = PAIR.force(x @ theta, y)
+            loss = PAIR.loss.value(y, prediction).mean()
+            records.append(np.r_[(theta.T @ theta).ravel(), theta[:2].T.ravel(), loss])
+            theta = theta - eta / len(y) * x.T @ force
+        return np.array(records)
+
+    runs = np.array([one(seed) for seed in range(40)])
+    allowance = 8 * runs.std(axis=0, ddof=1) / np.sqrt(40) + 0.01
+
+    def far(fresh):
+        found = solve(PAIR, steps, delta=delta, step_size=eta, rng=0, paths=8192, fresh=fresh)
+        u = found.trajectory().statistics
+        columns = [u.gram.reshape(-1, 4), u.overlap.reshape(-1, 4), u.train_loss[:, None]]
+        return np.max(np.abs(runs.mean(axis=0) - np.hstack(columns)) / allowance)
+
+    assert far(True) < 1
+    assert far(False) > 1
+    found = solve(PAIR, 2, delta=delta, step_size=eta, rng=0, paths=1024, fresh=True, moments=True)
+    np.testing.assert_array_equal(found.kernels.train_loss, found.kernels.test_loss)
+    assert not found.kernels.force_response[2, :2].any()
+    assert found.moments is not None and not found.moments.force_correlation[2, 0].any()
+
+
 def test_same_seed_same_numbers():
     """Whatever the number of workers; other seeds give other numbers."""
     options = {"delta": 4.0, "step_size": 0.5, "paths": 1024}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from traindyn.dmft import overlap_law, solve
+from traindyn.gaussian import symmetric_sqrt
 from traindyn.problems.multi_index import MultiIndex, polynomial, two_layer_teacher
 from traindyn.sgd import full_batch
 
@@ -48,6 +49,33 @@ def test_against_gradient_descent(width):
     amplified = (law.amplification**2).sum(axis=(1, 2))
     wrong = simulated / amplified[kept]
     assert np.abs(wrong - 1).max() > 6 / np.sqrt(replicas * width) + 0.15
+
+
+def test_two_times_against_a_direct_simulation(single):
+    """Paths by the recursion itself, driven by drawn noise: covariances to 6 standard errors.
+
+    The control: independent times.
+    """
+    law, eta, count = overlap_law(single), 0.5, 20_000
+    response = single.moments.force_response[:, :, 0, 0, 0, 0]
+    noise = single.moments.force_correlation[:, :, 0, 0, 0, 0] / single.delta
+    generator = np.random.default_rng(5)
+    q = generator.standard_normal((count, len(noise))) @ symmetric_sqrt(noise)
+    x = np.zeros((count, len(noise)))
+    x[:, 0] = generator.standard_normal(count)
+    for t in range(single.steps):
+        past = x[:, : t + 1] @ response[t, : t + 1]
+        x[:, t + 1] = x[:, t] + eta * (q[:, t] - past)
+    joint = law.joint[:, :, 0, 0]
+
+    def far(expected):
+        return np.abs(x.T @ x / count - expected).max()
+
+    error = 6 * np.sqrt(2 / count) * joint.max()
+    assert far(joint) < error < far(np.diag(np.diag(joint)))
+    drawn = law.sample(count, rng=6)
+    assert drawn.shape == (count, single.steps + 1, 1)
+    assert np.abs(drawn[:, :, 0].T @ drawn[:, :, 0] / count - joint).max() < error
 
 
 def test_escape_times(single):

@@ -7,6 +7,7 @@ from traindyn.dmft import (
     crossing,
     delta_star,
     extrapolate,
+    half_point,
     initial_threshold,
     solve,
     threshold_curve,
@@ -79,6 +80,34 @@ def test_curve_agrees_with_single_thresholds():
     assert curve.values[0] < curve.values[1] < curve.values[2]
     assert np.isnan(curve.values[3])
     assert np.all(np.diff(curve.statistics.mean(axis=2), axis=0) > 0)
+
+
+def test_half_point_covers_the_truth():
+    """Estimates over repeated experiments: unbiased, with the spread their error says."""
+    deltas, trials = np.array([4.0, 5.0, 6.0, 7.0, 8.0]), np.full(5, 30)
+    rng = np.random.default_rng(0)
+    p = 1 / (1 + np.exp(-1.5 * (deltas - 5.8)))
+    found = [half_point(deltas, rng.binomial(trials, p), trials) for _ in range(100)]
+    values, errors = np.array(found).T
+    assert values.mean() == pytest.approx(5.8, abs=4 * values.std() / 10)
+    assert errors.mean() == pytest.approx(values.std(), rel=0.25)
+    # The likelihood on a grid: the prior moves the maximum by less than its width.
+    hits = np.array([2, 8, 15, 27, 29])
+    place, slope = np.meshgrid(np.linspace(4, 8, 401), np.linspace(0.3, 4, 371), indexing="ij")
+    logit = slope * (deltas[:, None, None] - place)
+    grid = np.einsum("i,ijk->jk", hits, logit) - 30 * np.logaddexp(0, logit).sum(axis=0)
+    top = place[np.unravel_index(grid.argmax(), grid.shape)]
+    assert half_point(deltas, hits, trials).value == pytest.approx(top, abs=0.03)
+    # A step: every delta has one outcome only.
+    step = half_point(deltas, [0, 0, 30, 30, 30], trials)
+    assert 5.0 < step.value < 6.0 and 0 < step.error < 0.5
+    for call, message in (
+        (lambda: half_point(deltas, [30, 20, 10, 0, 0], trials), "successes must rise"),
+        (lambda: half_point(deltas, [31, 0, 0, 0, 0], trials), "between 0 and trials"),
+        (lambda: half_point([1.0], [1], [2]), "at two deltas or more"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_least_threshold_over_neurons():

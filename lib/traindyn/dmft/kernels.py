@@ -262,6 +262,7 @@ def solve(
     star: str = "parts",
     floor: float = 1e-4,
     moments: bool = False,
+    fresh: bool = False,
     workers: int | None = None,
 ) -> MeanField:
     """Solve the mean-field equations forward in time.
@@ -294,6 +295,8 @@ def solve(
     moments : bool, default False
         Also return the kernels weighted with products of the target's coordinates, which
         :func:`traindyn.dmft.overlap_law` needs.
+    fresh : bool, default False
+        Draw new samples, as many, for every step: there is no memory, V = W.
     workers : int, optional
         Threads over seeds, as in :func:`traindyn.parallel.map_replicas`.
 
@@ -333,6 +336,7 @@ def solve(
         by_parts=_validate.choice("star", star, ("parts", "gradient")) == "parts",
         floor=_validate.positive("floor", floor),
         moments=bool(moments),
+        fresh=bool(fresh),
     )
     if not setting.by_parts and problem.target.gradient is None:
         raise ValueError(f"star must be 'parts' for {problem.target.name}, which has no gradient")
@@ -392,6 +396,7 @@ class _Setting(NamedTuple):
     by_parts: bool
     floor: float
     moments: bool
+    fresh: bool
 
 
 class _Run(NamedTuple):
@@ -461,7 +466,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             raise _diverged(eta, t, train)
         least = min(least, _conditional(t, c, overlap, factor, setting.floor))
         w = overlap[t] @ star + _row(factor[t, : t + 1]) @ _stack(innovations[: t + 1])
-        memory = -eta / delta * r[t]
+        memory = -eta / delta * r[t] * (not setting.fresh)
         v = w + _row(memory[:t]) @ _stack(forces[:t])
         if not np.all(np.isfinite(v)):
             raise _diverged(eta, t, train)
@@ -489,11 +494,14 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             r_f[t, s] = slot.mean(axis=2)
             if setting.moments:
                 weighted.force_response[t, s] = (slot @ pairs.T / n).reshape(m, m, k, k)
-        crossed = forces[t] @ _stack(forces[: t + 1]).T / n
-        c_f[t, : t + 1] = crossed.reshape(m, t + 1, m).transpose(1, 0, 2)
-        c_f[: t + 1, t] = c_f[t, : t + 1].transpose(0, 2, 1)
+        # The forces of different samples are independent.
+        together = range(t if setting.fresh else 0, t + 1)
+        since = together.start
+        crossed = forces[t] @ _stack(forces[since : t + 1]).T / n
+        c_f[t, since : t + 1] = crossed.reshape(m, len(together), m).transpose(1, 0, 2)
+        c_f[since : t + 1, t] = c_f[t, since : t + 1].transpose(0, 2, 1)
         if setting.moments:
-            for s in range(t + 1):
+            for s in together:
                 products = forces[t][:, None, :] * forces[s][None, :, :] @ pairs.T / n
                 weighted.force_correlation[t, s] = products.reshape(m, m, k, k)
                 weighted.force_correlation[s, t] = weighted.force_correlation[t, s].transpose(

@@ -23,7 +23,8 @@ import numpy as np
 
 from traindyn import _validate
 from traindyn.dmft.kernels import MeanField
-from traindyn.problems.base import Array
+from traindyn.gaussian import symmetric_sqrt
+from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import decompose
 
 __all__ = ["OverlapLaw", "overlap_law"]
@@ -31,7 +32,7 @@ __all__ = ["OverlapLaw", "overlap_law"]
 
 @dataclass(frozen=True, eq=False)
 class OverlapLaw:
-    """Gaussian law of the scaled overlaps, entries (j, a) in row-major order.
+    """Law of the scaled overlaps, a Gaussian process; entries (j, a) in row-major order.
 
     Attributes
     ----------
@@ -39,13 +40,19 @@ class OverlapLaw:
         Steps times step size.
     amplification : ndarray, shape (T + 1, m k, m k)
         Response to the start.
-    covariance : ndarray, shape (T + 1, m k, m k)
-        Of the scaled overlaps, start included.
+    joint : ndarray, shape (T + 1, T + 1, m k, m k)
+        Covariances of the scaled overlaps at two times, start included.
     """
 
     times: Array
     amplification: Array
-    covariance: Array
+    joint: Array
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance at one time, shape (T + 1, m k, m k)."""
+        index = np.arange(self.times.size)
+        return np.asarray(self.joint[index, index])
 
     @property
     def second_moment(self) -> Array:
@@ -75,6 +82,24 @@ class OverlapLaw:
             return 0.0
         ends = slice(reached[0] - 1, reached[0] + 1)
         return float(np.interp(np.log(wanted), np.log(moment[ends]), self.times[ends]))
+
+    def sample(self, count: int, *, rng: RNG) -> Array:
+        """Draw paths of the scaled overlaps, as for times of first passage.
+
+        Parameters
+        ----------
+        count : int
+        rng : int, SeedSequence or Generator
+
+        Returns
+        -------
+        ndarray, shape (count, T + 1, m k)
+        """
+        number = _validate.integer("count", count, least=1)
+        total, _, size, _ = self.joint.shape
+        root = symmetric_sqrt(self.joint.transpose(0, 2, 1, 3).reshape(total * size, -1))
+        normal = np.random.default_rng(rng).standard_normal((number, total * size))
+        return np.asarray((normal @ root).reshape(number, total, size))
 
 
 def overlap_law(solution: MeanField) -> OverlapLaw:
@@ -120,11 +145,13 @@ def overlap_law(solution: MeanField) -> OverlapLaw:
         linear[t + 1] = linear[t] - eta * past
         linear[t + 1, t + 1] += eta * np.eye(size)
     amplification = linear[:, 0]
-    radius = solution.kernels.correlation[0, 0, 0, 0]
-    covariance = radius * np.einsum("tij,tkj->tik", amplification, amplification)
-    kicked = linear[:, 1:]
-    covariance = covariance + np.einsum(
-        "tsij,srjl,trkl->tik", kicked, noise[:-1, :-1], kicked, optimize=True
+    # Of x(0), q(0), q(1), ...: independent of the start, and drawn in that order.
+    sources = np.zeros((total, total, size, size))
+    sources[0, 0] = solution.kernels.correlation[0, 0, 0, 0] * np.eye(size)
+    sources[1:, 1:] = noise[:-1, :-1]
+    flat, rows = (
+        each.transpose(0, 2, 1, 3).reshape(total * size, total * size) for each in (sources, linear)
     )
+    joint = (rows @ flat @ rows.T).reshape(total, size, total, size).transpose(0, 2, 1, 3)
     times = eta * np.arange(total, dtype=np.float64)
-    return OverlapLaw(times, amplification, covariance)
+    return OverlapLaw(times, amplification, joint)

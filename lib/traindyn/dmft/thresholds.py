@@ -6,6 +6,9 @@ negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
 quadratic through a few values finds it; all deltas share their random numbers, and every seed
 has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
 \delta_j^*(t)` (MW, main theorem, restricted to eigenvalues below min(0, edge)).
+
+The cost of the mean-field equations grows like the cube of the number of steps; for late times see
+:mod:`traindyn.spectra.null_branch`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq, least_squares
+from scipy.optimize import brentq, least_squares, minimize
+from scipy.special import expit
 
 from traindyn import _validate
 from traindyn.dmft.kernels import hard_basis, solve
@@ -31,7 +35,9 @@ __all__ = [
     "crossing",
     "delta_star",
     "extrapolate",
+    "half_point",
     "initial_threshold",
+    "local_crossing",
     "threshold_curve",
 ]
 
@@ -261,9 +267,7 @@ def threshold_curve(
     ValueError, FloatingPointError
         As for :func:`delta_star`.
     """
-    grid = _validate.increasing("deltas", deltas)
-    if grid.size < 3 or grid[0] <= 0:
-        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+    grid = _grid(deltas)
     basis = hard_basis(problem, hard)
     wanted = [_validate.integer("steps", each, least=0) for each in steps]
     entropy = _seed(rng)
@@ -279,9 +283,71 @@ def threshold_curve(
     for i in range(len(wanted)):
         columns = statistics[:, i].T
         if np.all(columns[:, 0] < 1) and np.all(columns[:, -1] > 1):
-            roots = np.array([_local_crossing(grid, column) for column in columns])
+            roots = np.array([local_crossing(grid, column) for column in columns])
             values[i], errors[i] = roots.mean(), _error(roots)
     return Thresholds(np.array(wanted), values, errors, grid, statistics)
+
+
+def half_point(deltas: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Estimate:
+    r"""Where a success probability that rises with delta is one half, by logistic regression.
+
+    Maximises the likelihood of :math:`p = 1 / (1 + \exp(-b(\delta - \delta_{1/2})))` with
+    Jeffreys' prior, which keeps estimates finite where no delta has both outcomes.
+
+    Parameters
+    ----------
+    deltas : array_like, shape (D,)
+        Increasing, at least two.
+    successes, trials : array_like of int, shape (D,)
+
+    Returns
+    -------
+    Estimate
+        Its standard error is that of the likelihood's curvature.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or the frequencies do not rise.
+
+    Examples
+    --------
+    >>> found = half_point([4, 5, 6, 7], [1, 6, 14, 19], [20, 20, 20, 20])
+    >>> print(f"{found.value:.2f} {found.error:.2f}")
+    5.50 0.17
+    """
+    grid = _validate.increasing("deltas", deltas)
+    hits = _validate.finite("successes", successes, shape=(grid.size,))
+    total = _validate.finite("trials", trials, shape=(grid.size,))
+    if grid.size < 2 or np.any(hits < 0) or np.any(hits > total) or np.any(total < 1):
+        raise ValueError(
+            f"successes must lie between 0 and trials at two deltas or more, got {hits} of {total}"
+        )
+    centre, scale = grid.mean(), grid.std()
+    rows = np.stack([np.ones(grid.size), (grid - centre) / scale], axis=1)
+
+    def information(b: Array) -> Array:
+        p = expit(rows @ b)
+        return np.asarray(rows.T @ (rows * (total * p * (1 - p))[:, None]))
+
+    def loss(b: Array) -> float:
+        margin = rows @ b
+        likelihood = hits @ margin - total @ np.logaddexp(0, margin)
+        return -float(likelihood + np.linalg.slogdet(information(b))[1] / 2)
+
+    options = {
+        "initial_simplex": [[0.0, 1.0], [1.0, 1.0], [0.0, 2.0]],
+        "xatol": 1e-8,
+        "fatol": 1e-12,
+        "maxiter": 2000,
+    }
+    b = minimize(loss, np.zeros(2), method="Nelder-Mead", options=options).x
+    if b[1] <= 0:
+        raise ValueError(f"successes must rise with delta, got frequencies {hits / total}")
+    root = -b[0] / b[1]
+    gradient = np.array([-1.0, -root]) / b[1]
+    variance = gradient @ np.linalg.solve(information(b), gradient)
+    return Estimate(np.asarray(centre + scale * root), np.asarray(scale * np.sqrt(variance)))
 
 
 def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
@@ -322,6 +388,34 @@ def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
             f"{values.min():.4g} to {values.max():.4g}"
         )
     return float(rising[0])
+
+
+def local_crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
+    """Where a function of delta reaches one, from the four values around its last sign change.
+
+    Parameters
+    ----------
+    deltas : array_like, shape (D,)
+        Increasing, at least three.
+    statistics : array_like, shape (D,)
+        Below one somewhere.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As :func:`crossing`, or if no value is below one.
+    """
+    grid = _validate.increasing("deltas", deltas)
+    values = _validate.finite("statistics", statistics, shape=(grid.size,))
+    below = np.flatnonzero(values < 1)
+    if below.size == 0:
+        raise ValueError(f"statistics must be below one somewhere, got at least {values.min():.4g}")
+    first = int(np.clip(below[-1] - 1, 0, max(grid.size - 4, 0)))
+    return crossing(grid[first : first + 4], values[first : first + 4])
 
 
 def extrapolate(times: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> Estimate:
@@ -415,11 +509,11 @@ def _table(
     )
 
 
-def _local_crossing(grid: Array, column: Array) -> float:
-    """Crossing from the four values around the last sign change."""
-    last = int(np.flatnonzero(column < 1)[-1])
-    first = int(np.clip(last - 1, 0, max(grid.size - 4, 0)))
-    return crossing(grid[first : first + 4], column[first : first + 4])
+def _grid(deltas: ArrayLike) -> Array:
+    grid = _validate.increasing("deltas", deltas)
+    if grid.size < 3 or grid[0] <= 0:
+        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+    return grid
 
 
 def _seed(rng: RNG) -> np.random.SeedSequence:

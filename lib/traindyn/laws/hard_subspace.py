@@ -159,10 +159,10 @@ class HardSubspace:
             value, slope = self._second(-1 / b)
             low, high = (b, high) if value < 1 else (low, b)
             new = b + 2 * (value - value**1.5) / slope
-            if not low < new < high:
-                new = (low + high) / 2
             if abs(new - b) <= _TOLERANCE * abs(b):
                 break
+            if not low < new < high:
+                new = (low + high) / 2
             b = new
         return float(-1 / new)
 

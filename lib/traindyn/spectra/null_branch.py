@@ -1,0 +1,121 @@
+"""Thresholds at late times, from gradient descent without its hard components.
+
+The mean-field equations cost the cube of the number of steps. Gradient descent on the null branch
+(:mod:`traindyn.sgd.full_batch`) has the same pairs of weights and hard coordinates up to O(1/d),
+at a cost that is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from traindyn import _validate
+from traindyn.dmft.kernels import hard_basis
+from traindyn.dmft.thresholds import Thresholds, local_crossing
+from traindyn.laws import HardSubspace
+from traindyn.parallel import map_ordered
+from traindyn.problems.base import RNG
+from traindyn.problems.multi_index import MultiIndex
+from traindyn.sgd import full_batch
+
+__all__ = ["null_branch_curve"]
+
+
+def null_branch_curve(
+    problem: MultiIndex,
+    steps: Sequence[int],
+    deltas: ArrayLike,
+    *,
+    dimension: int,
+    step_size: float,
+    rng: RNG,
+    neuron: int | None = None,
+    hard: ArrayLike | None = None,
+    replicas: int = 8,
+    workers: int | None = None,
+) -> Thresholds:
+    """Thresholds at late times, from gradient descent on the null branch in finite dimension.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+    steps : sequence of int
+        Increasing.
+    deltas : array_like, shape (D,)
+        Increasing, at least three; a step whose threshold they do not bracket is NaN.
+    dimension : int
+        The criterion is off by O(1/dimension).
+    step_size : float
+    rng : int, SeedSequence or Generator
+        Each replica has the same numbers at every delta.
+    neuron, hard
+        As for :func:`traindyn.dmft.delta_star`.
+    replicas : int, default 8
+        At least two.
+    workers : int, optional
+        As in :func:`traindyn.parallel.map_ordered`.
+
+    Returns
+    -------
+    Thresholds
+        Where the mean criterion reaches one, with the jackknife's error over replicas.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, the weights are unbounded below, or nothing is hard.
+    FloatingPointError
+        If gradient descent diverges.
+    """
+    grid = _validate.increasing("deltas", deltas)
+    if grid.size < 3 or grid[0] <= 0:
+        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+    basis = hard_basis(problem, hard)
+    problem.require_bounded_curvature()
+    wanted = [_validate.integer("steps", each, least=0) for each in steps]
+    number = _validate.integer("replicas", replicas, least=2)
+    # Common random numbers: every delta starts each replica's generator anew.
+    seeds = np.random.default_rng(rng).bit_generator.seed_seq.spawn(number)  # type: ignore[attr-defined]
+    neurons = range(problem.width) if neuron is None else (neuron,)
+
+    def one(item: tuple[float, int]) -> list[float]:
+        delta, replica = item
+        generator = np.random.default_rng(seeds[replica])
+        start = problem.initial(dimension, rng=generator)
+        n = max(1, round(delta * dimension))
+        data = problem.sample(n, dimension, rng=generator, dtype=np.float32)
+        times = step_size * np.array(wanted, dtype=np.float64)
+        found = full_batch.run(
+            problem, data, start, times, step_size=step_size, null=basis, snapshots=True
+        )
+        assert found.trajectory.snapshots is not None
+        labels = data.labels.astype(np.float64)
+        coordinates = data.inputs[:, : problem.k].astype(np.float64) @ basis
+        criteria = []
+        for theta in found.trajectory.snapshots.neurons:
+            preactivations = (data.inputs @ theta.astype(np.float32)).astype(np.float64)
+            weights = problem.block_weights(preactivations, labels)
+            criteria.append(
+                max(
+                    HardSubspace(weights[:, j], coordinates, n / dimension).statistic
+                    for j in neurons
+                )
+            )
+        return criteria
+
+    items = list(product(grid.tolist(), range(number)))
+    rows = map_ordered(one, items, workers=workers)
+    statistics = np.array(rows).reshape(grid.size, number, len(wanted)).transpose(0, 2, 1)
+    values, errors = np.full((2, len(wanted)), np.nan)
+    for i in range(len(wanted)):
+        columns = statistics[:, i]
+        left_out = (columns.sum(axis=1, keepdims=True) - columns) / (number - 1)
+        if left_out[0].max() < 1 < left_out[-1].min():
+            values[i] = local_crossing(grid, columns.mean(axis=1))
+            roots = np.array([local_crossing(grid, column) for column in left_out.T])
+            errors[i] = np.sqrt((number - 1) * roots.var())
+    return Thresholds(np.array(wanted), values, errors, grid, statistics)
