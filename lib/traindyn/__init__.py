@@ -3,6 +3,7 @@
 Rooms, from the ground up; a room imports only from those above it in this list.
 
 ===============  =====================================================================
+`activations`    activation functions with their derivatives
 `gaussian`       Gaussian expectations by quadrature
 `laws`           random-matrix laws as objects
 `linalg`         leading eigenpairs of symmetric operators, alignment, angles

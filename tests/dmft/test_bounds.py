@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import QUADRATIC
 from traindyn.dmft import initial_threshold, price, solve, stable_limit
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems.multi_index import QUADRATIC, MultiIndex, delta_alg, phase_retrieval
+from traindyn.problems.multi_index import MultiIndex, delta_alg, phase_retrieval
 
 RULE = gauss_hermite(2, 61)
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import QUADRATIC, RELU, TANH
 from traindyn.dmft import solve
 from traindyn.problems.multi_index import (
-    QUADRATIC,
-    RELU,
     SQUARED,
-    TANH,
     MultiIndex,
     half_spaces,
     parity,

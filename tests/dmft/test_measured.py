@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import RELU, TANH
 from traindyn.dmft import measure, solve
-from traindyn.problems.multi_index import (
-    RELU,
-    TANH,
-    MultiIndex,
-    pseudo_huber,
-    two_layer_teacher,
-)
+from traindyn.problems.multi_index import MultiIndex, pseudo_huber, two_layer_teacher
 from traindyn.sgd import full_batch
 
 PAIR = MultiIndex(two_layer_teacher((1.0, 1.0)), second_layer=(1.0, 2.0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import QUADRATIC
 from traindyn.dmft import (
     crossing,
     delta_star,
@@ -14,7 +15,6 @@ from traindyn.dmft import (
 )
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems.multi_index import (
-    QUADRATIC,
     SQUARED,
     MultiIndex,
     delta_alg,

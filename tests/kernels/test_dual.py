@@ -1,22 +1,29 @@
 """Gaussian moments of activations: closed forms against quadrature and against each other."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from traindyn import relu
+from traindyn.activations import (
+    ERF,
+    GELU,
+    IDENTITY,
+    QUADRATIC,
+    RELU,
+    TANH,
+    Activation,
+    largest_curvature,
+    softplus,
+)
 from traindyn.gaussian import gauss_hermite
-from traindyn.kernels import ERF, dual_moments, hermite_coefficients, own_moments
-from traindyn.kernels.activations import largest_curvature
-from traindyn.problems.multi_index import GELU, IDENTITY, QUADRATIC, RELU, TANH, softplus
+from traindyn.kernels import dual_moments, hermite_coefficients, own_moments
 
 A = np.array([0.3, 1.0, 1.7])
 B = np.array([0.5, 1.2])
 R = np.array([[-0.9, 0.0], [0.35, -0.4], [0.8, 0.6]])
 C = R * np.sqrt(np.outer(A, B))
-PLAIN_ERF = SimpleNamespace(name="plain", kind="", value=ERF.value, slope=ERF.slope)
-PLAIN_IDENTITY = SimpleNamespace(name="plain", kind="", value=IDENTITY.value, slope=IDENTITY.slope)
+PLAIN_ERF = Activation("plain", ERF.value, ERF.slope, None)
+PLAIN_IDENTITY = Activation("plain", IDENTITY.value, IDENTITY.slope, None)
 
 
 def by_tensor_rule(function, a, b, c, order=90):
@@ -109,7 +116,7 @@ def test_largest_curvature():
     assert value == pytest.approx(4 / 27**0.5, abs=1e-12)
     assert abs(np.tanh(point)) == pytest.approx(3**-0.5, abs=1e-6)
     assert largest_curvature(QUADRATIC)[1] == 2.0
-    cubic = SimpleNamespace(name="cubic", second=lambda purpose: lambda v: 6 * v)
+    cubic = Activation("cubic", lambda v: v**3, lambda v: 3 * v**2, lambda v: 6 * v)
     with pytest.raises(ValueError, match="bounded second derivative, that of cubic grows"):
         largest_curvature(cubic)
     with pytest.raises(ValueError, match=r"second derivative for the Lipschitz.*got relu"):
@@ -125,7 +132,7 @@ def test_refusals():
     for activation in (RELU, ERF, TANH):
         with pytest.raises(ValueError, match="positive semi-definite, got a correlation of size 2"):
             dual_moments(activation, [[2.0]], [1.0], [1.0])
-    sign = SimpleNamespace(name="sign", kind="", value=np.sign, slope=None)
+    sign = Activation("sign", np.sign, None, None)
     with pytest.raises(ValueError, match=r"must have a derivative .*, got sign"):
         dual_moments(sign, C, A, B)
     with pytest.raises(ValueError, match=r"order must be an integer in \[2, 180\]"):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from traindyn.kernels import ERF, feature_kernel, infinite_width, random_features
-from traindyn.problems.multi_index import RELU
+from traindyn.activations import ERF, RELU
+from traindyn.kernels import feature_kernel, infinite_width, random_features
 
 X = np.random.default_rng(5).standard_normal((6, 4))
 

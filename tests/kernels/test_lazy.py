@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from traindyn.activations import TANH
 from traindyn.kernels import (
     LazyConstants,
     TwoLayer,
@@ -16,7 +17,6 @@ from traindyn.kernels import (
     theorem_bounds,
 )
 from traindyn.kernels.printed import printed_deviation_scale, printed_linearisation_gap
-from traindyn.problems.multi_index import TANH
 
 
 class Parabola:

@@ -1,14 +1,13 @@
 """Finite networks: derivatives against difference quotients, the kernel against its limit."""
 
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from traindyn.kernels import ERF, Network, infinite_width
+from traindyn.activations import ERF, GELU, RELU, TANH, Activation
+from traindyn.kernels import Network, infinite_width
 from traindyn.kernels.printed import printed_tangent_kernel, printed_weight_movement
-from traindyn.problems.multi_index import GELU, RELU, TANH
 
 X = np.random.default_rng(2).standard_normal((4, 3))
 STEP = 1e-6
@@ -105,7 +104,7 @@ def test_refusals():
         Network((3, 0, 1), TANH)
     with pytest.raises(ValueError, match="widths must hold at least two"):
         Network((3,), TANH)
-    sign = SimpleNamespace(name="sign", kind="", value=np.sign, slope=None)
+    sign = Activation("sign", np.sign, None, None)
     with pytest.raises(ValueError, match="must have a derivative for training, got sign"):
         Network((3, 2, 1), sign)
     net = Network((3, 2, 1), TANH)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from traindyn.kernels import ERF, Network, infinite_width
-from traindyn.problems.multi_index import GELU, IDENTITY, RELU, TANH
+from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
+from traindyn.kernels import Network, infinite_width
 
 X = np.random.default_rng(1).standard_normal((5, 3))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from traindyn.kernels import ERF, Network, TwoLayer, compare
-from traindyn.problems.multi_index import GELU, IDENTITY, TANH
+from traindyn.activations import ERF, GELU, IDENTITY, TANH
+from traindyn.kernels import Network, TwoLayer, compare
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((6, 5))

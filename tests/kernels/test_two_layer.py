@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from traindyn.kernels import ERF, TwoLayer
-from traindyn.problems.multi_index import GELU, QUADRATIC, RELU, TANH
+from traindyn.activations import ERF, GELU, QUADRATIC, RELU, TANH
+from traindyn.kernels import TwoLayer
 
 RNG = np.random.default_rng(8)
 X = RNG.standard_normal((5, 4))

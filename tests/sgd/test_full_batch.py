@@ -6,14 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from traindyn.activations import GELU, IDENTITY, QUADRATIC, RELU, TANH, softplus
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems.multi_index import (
-    GELU,
-    IDENTITY,
-    QUADRATIC,
-    RELU,
     SQUARED,
-    TANH,
     Data,
     MultiIndex,
     cauchy,
@@ -21,7 +17,6 @@ from traindyn.problems.multi_index import (
     log_cosh,
     logistic,
     pseudo_huber,
-    softplus,
     two_layer_teacher,
 )
 from traindyn.sgd import full_batch

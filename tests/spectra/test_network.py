@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import RELU, TANH
 from traindyn.dmft import solve
 from traindyn.laws import WeightedMarchenkoPastur
 from traindyn.problems.multi_index import (
-    RELU,
-    TANH,
     Data,
     MultiIndex,
     half_spaces,

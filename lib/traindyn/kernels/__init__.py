@@ -1,6 +1,5 @@
 """Kernels of wide networks, and training while the kernel stays where it was."""
 
-from traindyn.kernels.activations import ERF
 from traindyn.kernels.dual import DualMoments, dual_moments, hermite_coefficients, own_moments
 from traindyn.kernels.features import FeatureKernel, feature_kernel, random_features
 from traindyn.kernels.flow import KernelFlow
@@ -20,7 +19,6 @@ from traindyn.kernels.training import Comparison, compare
 from traindyn.kernels.two_layer import Lipschitz, TwoLayer
 
 __all__ = [
-    "ERF",
     "Bounds",
     "Comparison",
     "DualMoments",

@@ -25,9 +25,8 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn.activations import Activation, Elementwise
 from traindyn.gaussian import gauss_hermite
-from traindyn.kernels import activations
-from traindyn.kernels.activations import Activation
 
 __all__ = ["DualMoments", "dual_moments", "hermite_coefficients", "own_moments"]
 
@@ -93,7 +92,7 @@ def dual_moments(
     --------
     The ReLU at correlation one, zero and minus one:
 
-    >>> from traindyn.problems.multi_index import RELU
+    >>> from traindyn.activations import RELU
     >>> found = dual_moments(RELU, [[2.0, 0.0, -2.0]], [4.0], [1.0, 1.0, 1.0])
     >>> found.value.round(6).tolist(), found.slope.round(6).tolist()
     ([[1.0, 0.31831, 0.0]], [[0.5, 0.25, 0.0]])
@@ -103,7 +102,7 @@ def dual_moments(
     b = a if other_variance is None else _variances("other_variance", other_variance)
     c = _validate.finite("covariance", covariance, shape=(a.size, b.size))
     order = _validate.integer("order", order, least=2, most=_MOST_ORDER)
-    derivative = activations.slope(activation, "its Gaussian moments")
+    derivative = activation.first("its Gaussian moments")
     root_a, root_b = np.sqrt(a), np.sqrt(b)
     value, slope = np.empty_like(c), np.empty_like(c)
     worst = 0.0
@@ -156,13 +155,13 @@ def own_moments(activation: Activation, variance: ArrayLike, *, order: int = _OR
 
     Examples
     --------
-    >>> from traindyn.kernels import ERF
+    >>> from traindyn.activations import ERF
     >>> own_moments(ERF, [0.5]).value.round(12).tolist()  # (2 / pi) arcsin(1 / 2)
     [0.333333333333]
     """
     a = _variances("variance", variance)
     order = _validate.integer("order", order, least=2, most=_MOST_ORDER)
-    derivative = activations.slope(activation, "its Gaussian moments")
+    derivative = activation.first("its Gaussian moments")
     if activation.kind == "identity":
         return DualMoments(a.copy(), np.ones_like(a))
     if activation.kind == "relu":
@@ -207,7 +206,7 @@ def hermite_coefficients(
 
     Examples
     --------
-    >>> from traindyn.problems.multi_index import QUADRATIC
+    >>> from traindyn.activations import QUADRATIC
     >>> hermite_coefficients(QUADRATIC, 3).round(12).tolist()  # z^2 = 1 + sqrt(2) h_2
     [1.0, 0.0, 1.414213562373]
     """
@@ -237,7 +236,7 @@ def _hermite(order: int) -> tuple[Array, Array]:
     return z, table.T
 
 
-def _coefficients(function: activations.Elementwise, root: Array, z: Array, table: Array) -> Array:
+def _coefficients(function: Elementwise, root: Array, z: Array, table: Array) -> Array:
     """Hermite coefficients of ``z -> function(root * z)``, shape (n, order)."""
     values = np.asarray(function(root[:, None] * z))
     return np.asarray(values @ table)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels.activations import Activation
+from traindyn.activations import Activation
 from traindyn.kernels.dual import Array
 from traindyn.kernels.network import RNG
 
@@ -94,7 +94,8 @@ def feature_kernel(
 
     Examples
     --------
-    >>> from traindyn.kernels import ERF, infinite_width
+    >>> from traindyn.activations import ERF
+    >>> from traindyn.kernels import infinite_width
     >>> x = np.array([[1.0, 0.5], [-0.5, 1.0]])
     >>> found = feature_kernel(x, 4096, activation=ERF, rng=1)
     >>> limit = infinite_width(x, depth=2, activation=ERF).nngp

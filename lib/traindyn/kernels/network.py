@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels import activations
-from traindyn.kernels.activations import Activation
+from traindyn.activations import Activation
 from traindyn.kernels.dual import Array
 
 __all__ = ["Layer", "Network", "Pullback"]
@@ -86,7 +85,7 @@ class Network:
     --------
     One layer is linear, and its tangent kernel constant:
 
-    >>> from traindyn.kernels import ERF
+    >>> from traindyn.activations import ERF
     >>> linear = Network((2, 1), ERF, bias=1.0)
     >>> theta = linear.initialise(rng=0)
     >>> linear.tangent_kernel(theta, [[1.0, 1.0], [1.0, -1.0]]).round(12).tolist()
@@ -104,7 +103,7 @@ class Network:
         for k, width in enumerate(self.widths):
             _validate.integer(f"widths[{k}]", width, least=1)
         _validate.number("bias", self.bias)
-        activations.slope(self.activation, "training")
+        self.activation.first("training")
 
     @property
     def depth(self) -> int:
@@ -221,7 +220,7 @@ class Network:
         return _validate.finite(name, x, shape=(None, self.widths[0]))
 
     def _forward(self, layers: list[Layer], x: Array) -> _Pass:
-        derivative = activations.slope(self.activation, "training")
+        derivative = self.activation.first("training")
         into, slopes, signal = [x], [], x
         for k, layer in enumerate(layers):
             before = signal @ layer.weights.T

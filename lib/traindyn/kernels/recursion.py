@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels.activations import Activation
+from traindyn.activations import Activation
 from traindyn.kernels.dual import Array, dual_moments, own_moments
 
 __all__ = ["InfiniteWidth", "infinite_width"]
@@ -79,7 +79,7 @@ def infinite_width(
     A bias-free ReLU halves the variance in each layer, and a unit vector has
     :math:`K^{(L)} = L 2^{1-L} |x|^2 / n_0`:
 
-    >>> from traindyn.problems.multi_index import RELU
+    >>> from traindyn.activations import RELU
     >>> found = infinite_width([[1.0, 1.0]], depth=3, activation=RELU)
     >>> found.nngp.round(12).tolist(), found.ntk.round(12).tolist()
     ([[0.25]], [[0.75]])

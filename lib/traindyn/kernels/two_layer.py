@@ -33,8 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels import activations
-from traindyn.kernels.activations import Activation
+from traindyn.activations import Activation, largest_curvature
 from traindyn.kernels.dual import Array
 from traindyn.kernels.network import RNG, Pullback
 
@@ -87,7 +86,7 @@ class TwoLayer:
     --------
     Paired neurons cancel:
 
-    >>> from traindyn.kernels import ERF
+    >>> from traindyn.activations import ERF
     >>> net = TwoLayer(3, 8, ERF, scale=5.0)
     >>> theta = net.initialise(paired=True, rng=0)
     >>> net.outputs(theta, np.eye(3)).tolist()
@@ -106,7 +105,7 @@ class TwoLayer:
         if self.width % 2:
             raise ValueError(f"width must be even, got {self.width}")
         _validate.positive("scale", self.scale)
-        activations.slope(self.activation, "training")
+        self.activation.first("training")
 
     @property
     def size(self) -> int:
@@ -221,7 +220,7 @@ class TwoLayer:
             If the activation has no bounded second derivative or all inputs are zero.
         """
         inputs = self._inputs("x", x)
-        point, top = activations.largest_curvature(self.activation)
+        point, top = largest_curvature(self.activation)
         gram = inputs @ inputs.T
         if not gram.any():
             raise ValueError("x must not be zero, got only zeros")
@@ -258,7 +257,7 @@ class TwoLayer:
         return np.asarray(front * (values[:, :half].sum(axis=1) - values[:, half:].sum(axis=1)))
 
     def _slopes(self, before: Array) -> Array:
-        return np.asarray(activations.slope(self.activation, "training")(before) * self.signs)
+        return np.asarray(self.activation.first("training")(before) * self.signs)
 
 
 def _steepest(x: Array) -> Array:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import QUADRATIC
 from traindyn.problems.multi_index import (
-    QUADRATIC,
     Target,
     decompose,
     half_spaces,

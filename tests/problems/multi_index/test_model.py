@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import GELU, IDENTITY, QUADRATIC, RELU, TANH
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems.multi_index import (
-    GELU,
-    IDENTITY,
-    QUADRATIC,
-    RELU,
     SQUARED,
-    TANH,
     MultiIndex,
     half_spaces,
     logistic,

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from traindyn.activations import QUADRATIC, TANH
 from traindyn.problems.multi_index import (
-    QUADRATIC,
-    TANH,
     Target,
     half_spaces,
     orthonormal,

@@ -1,14 +1,5 @@
 """Multi-index targets learnt by two-layer networks: targets, hardness, data, curvature."""
 
-from traindyn.problems.multi_index.activations import (
-    GELU,
-    IDENTITY,
-    QUADRATIC,
-    RELU,
-    TANH,
-    Activation,
-    softplus,
-)
 from traindyn.problems.multi_index.exponents import (
     Exponent,
     generative_exponent,
@@ -37,13 +28,7 @@ from traindyn.problems.multi_index.targets import (
 )
 
 __all__ = [
-    "GELU",
-    "IDENTITY",
-    "QUADRATIC",
-    "RELU",
     "SQUARED",
-    "TANH",
-    "Activation",
     "Data",
     "Decomposition",
     "Exponent",
@@ -65,7 +50,6 @@ __all__ = [
     "phase_retrieval",
     "polynomial",
     "pseudo_huber",
-    "softplus",
     "symmetric_pair",
     "two_layer_teacher",
 ]

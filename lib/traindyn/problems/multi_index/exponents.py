@@ -75,7 +75,8 @@ def information_exponent(target: Target, *, largest: int = 8, tolerance: float =
     nodes, weights, labels = _setting(target)
     centred = labels - weights @ labels
     spread = np.sqrt(weights @ centred**2)
-    if spread == 0:
+    # The weights sum to one only up to rounding, so neither is a constant's spread exactly zero.
+    if spread <= 1e-12 * np.abs(labels).max():
         raise ValueError(f"target must not be constant, got {target.name}")
     functions = (weights * centred / spread)[:, None]
     return _first(functions, nodes, largest, tolerance)

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from traindyn import _validate
+from traindyn.activations import GELU, Activation
 from traindyn.gaussian import Rule, default_rule, sobol, symmetric_sqrt
 from traindyn.problems.base import RNG, Array
-from traindyn.problems.multi_index.activations import GELU, Activation
 from traindyn.problems.multi_index.losses import Loss, pseudo_huber
 from traindyn.problems.multi_index.targets import Target, phase_retrieval
 
@@ -198,7 +198,7 @@ class MultiIndex:
         shifted = preactivations + self.biases
         a, m = self.second_layer, self.width
         predictions = self.activation.value(shifted) @ a / m
-        scaled = self.activation.slope(shifted) * a
+        scaled = self.activation.first("the Hessian")(shifted) * a
         convexity = self.loss.curvature(labels, predictions) / m
         weights = (convexity[:, None] * scaled)[:, :, None] * scaled[:, None, :]
         slope = self.loss.slope(labels, predictions)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn.activations import GELU, Activation
 from traindyn.problems.base import Array
-from traindyn.problems.multi_index.activations import GELU, Activation
 
 __all__ = [
     "Target",
@@ -210,6 +210,7 @@ def two_layer_teacher(
     c = _validate.finite("coefficients", coefficients, shape=(None,))
     if c.size == 0:
         raise ValueError("coefficients must not be empty")
+    slope = activation.first("a target")
     # A coefficient of zero contributes no bound, whatever the activation's.
     low = sum(min(a * activation.low, a * activation.high) for a in c if a)
     high = sum(max(a * activation.low, a * activation.high) for a in c if a)
@@ -217,7 +218,7 @@ def two_layer_teacher(
         f"{activation.name} teacher",
         c.size,
         lambda z: activation.value(z) @ c,
-        lambda z: activation.slope(z) * c,
+        lambda z: slope(z) * c,
         noise=noise,
         low=float(low),
         high=float(high),

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from traindyn.problems.multi_index import GELU, IDENTITY, QUADRATIC, RELU, TANH, softplus
+from traindyn.activations import ERF, GELU, IDENTITY, QUADRATIC, RELU, TANH, Activation, softplus
 
-SMOOTH = (GELU, QUADRATIC, TANH, IDENTITY, softplus(3.0))
+SMOOTH = (ERF, GELU, QUADRATIC, TANH, IDENTITY, softplus(3.0))
 GRID = np.linspace(-4.0, 4.0, 81)
 STEP = 1e-5
 
@@ -47,6 +47,16 @@ def test_curvature_range():
     low, high = GELU.curvature_range
     assert high == pytest.approx(2 / np.sqrt(2 * np.pi))
     assert low == pytest.approx(-2 * np.exp(-2) / np.sqrt(2 * np.pi))
+
+
+def test_a_jump_has_no_derivative():
+    """It can be evaluated; the message names what the derivative was for."""
+    sign = Activation("sign", np.sign, None, None)
+    assert sign.value(-2.0) == -1.0
+    with pytest.raises(ValueError, match="a derivative for training, got sign"):
+        sign.first("training")
+    with pytest.raises(ValueError, match="got sign"):
+        sign.value_and_slope(GRID)
 
 
 def test_a_kink_has_no_curvature():
