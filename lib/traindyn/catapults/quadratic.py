@@ -1,0 +1,246 @@
+r"""General quadratic models, and the exact motion of their residuals and tangent kernel.
+
+.. math:: g(w; x_i) = w \cdot \phi_i + \frac\gamma2\, w \cdot \Sigma_i w
+
+(ZHU (3.3)). With the Jacobian J, rows :math:`\phi_i + \gamma \Sigma_i w`, residuals e and
+:math:`G_i = \gamma\, \Sigma_i J^\top e`, a step of gradient descent on :math:`\frac12 |e|^2` gives
+
+.. math::
+
+    e' &= \big(1 - \eta K + \tfrac{\eta^2}2 G J^\top\big) e, \\
+    K' &= (J - \eta G)(J - \eta G)^\top = K - \eta (G J^\top + J G^\top) + \eta^2 G G^\top
+
+(ZHU (3.15), and (3.16) corrected). For one example with :math:`\Sigma^2 = s^2` this is the map of
+:mod:`traindyn.catapults.maps` with :math:`c = \gamma^2 s^2`, output and label both shifted by
+:math:`\phi \cdot \Sigma \phi / 2 \gamma s^2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+
+__all__ = ["OneExample", "QuadraticModel", "Run", "printed_kernel_step"]
+
+Array = NDArray[np.float64]
+
+_LOST = 1e100
+
+
+class Run(NamedTuple):
+    """Gradient descent, step by step.
+
+    Attributes
+    ----------
+    losses : ndarray, shape (T + 1,)
+        Half the sum of squared residuals, up to the last finite one.
+    kernels : ndarray, shape (T + 1,)
+        Largest eigenvalue of the tangent kernel.
+    weights : ndarray, shape (p,)
+        The last ones.
+    diverged : int or None
+        The step at which the loss left all bounds.
+    """
+
+    losses: Array
+    kernels: Array
+    weights: Array
+    diverged: int | None
+
+
+class OneExample(NamedTuple):
+    """Arguments of :func:`traindyn.catapults.maps.iterate`."""
+
+    residual: float
+    kernel: float
+    coupling: float
+    label: float
+
+
+@dataclass(frozen=True)
+class QuadraticModel:
+    r"""A model that is quadratic in its weights.
+
+    Parameters
+    ----------
+    features : array_like, shape (n, p)
+    curvature : array_like, shape (n, p, p), (p, p) or (p,)
+        One symmetric matrix for each example, one for all, or the diagonal of one for all.
+    scale : float
+        :math:`\gamma`.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, or a matrix is not symmetric.
+
+    Examples
+    --------
+    >>> model = QuadraticModel([[1.0, 0.0]], [1.0, -1.0], scale=0.5)
+    >>> model.outputs([2.0, 2.0]), model.tangent_kernel([2.0, 2.0])
+    (array([2.]), array([[5.]]))
+    """
+
+    features: Array
+    curvature: Array
+    scale: float
+
+    def __post_init__(self) -> None:
+        features = _validate.finite("features", self.features, shape=(None, None))
+        n, p = features.shape
+        given = np.asarray(self.curvature, dtype=np.float64)
+        allowed = ((p,), (p, p), (n, p, p))
+        if given.shape not in allowed:
+            shapes = " or ".join(str(shape) for shape in allowed)
+            raise ValueError(f"curvature must have shape {shapes}, got {given.shape}")
+        curvature = _validate.finite("curvature", given)
+        if curvature.ndim > 1 and not np.allclose(curvature, np.swapaxes(curvature, -1, -2)):
+            raise ValueError("curvature must be symmetric, got a matrix that is not")
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "curvature", curvature)
+        object.__setattr__(self, "scale", _validate.number("scale", self.scale))
+
+    def _bend(self, w: Array) -> Array:
+        """Return the rows of scale * curvature times w, shape (n, p) or (p,)."""
+        if self.curvature.ndim == 1:
+            return self.scale * self.curvature * w
+        return self.scale * (self.curvature @ w)
+
+    def outputs(self, weights: ArrayLike) -> Array:
+        """Return g, shape (n,), at weights of shape (p,)."""
+        w = self._weights(weights)
+        return np.asarray((self.features + self._bend(w) / 2) @ w)
+
+    def jacobian(self, weights: ArrayLike) -> Array:
+        """Return the derivatives of the outputs, shape (n, p)."""
+        return self.features + self._bend(self._weights(weights))
+
+    def tangent_kernel(self, weights: ArrayLike) -> Array:
+        """Return the Gram matrix of the Jacobian, shape (n, n)."""
+        rows = self.jacobian(weights)
+        return rows @ rows.T
+
+    def kernel_step(
+        self, weights: ArrayLike, labels: ArrayLike, *, step_size: float
+    ) -> tuple[Array, Array]:
+        """Return residuals and kernel after one step, from those before it (ZHU (3.15), (3.16)).
+
+        Parameters
+        ----------
+        weights : array_like, shape (p,)
+            They enter through residuals, Jacobian and curvature only.
+        labels : array_like, shape (n,)
+        step_size : float
+
+        Returns
+        -------
+        residuals : ndarray, shape (n,)
+        kernel : ndarray, shape (n, n)
+        """
+        rows, turned, e = self._parts(weights, labels)
+        kernel, eta = rows @ rows.T, _validate.positive("step_size", step_size)
+        mixed = turned @ rows.T
+        residuals = e - eta * kernel @ e + eta**2 / 2 * mixed @ e
+        return residuals, kernel - eta * (mixed + mixed.T) + eta**2 * turned @ turned.T
+
+    def run(self, weights: ArrayLike, labels: ArrayLike, *, step_size: float, steps: int) -> Run:
+        """Run gradient descent on half the sum of squared residuals.
+
+        Parameters
+        ----------
+        weights : array_like, shape (p,)
+        labels : array_like, shape (n,)
+        step_size : float
+        steps : int
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        eta = _validate.positive("step_size", step_size)
+        count = _validate.integer("steps", steps, least=0)
+        w = self._weights(weights).copy()
+        losses, kernels = np.empty((2, count + 1))
+        for t in range(count + 1):
+            rows, _, e = self._parts(w, labels)
+            loss = float(e @ e) / 2
+            if not loss < _LOST:
+                return Run(losses[:t], kernels[:t], w, t)
+            losses[t], kernels[t] = loss, np.linalg.norm(rows, 2) ** 2
+            if t < count:
+                w -= eta * (e @ rows)
+        return Run(losses, kernels, w, None)
+
+    def one_example(self, weights: ArrayLike, label: float) -> OneExample:
+        r"""Return the one-example map that gradient descent on this model is.
+
+        Parameters
+        ----------
+        weights : array_like, shape (p,)
+        label : float
+
+        Returns
+        -------
+        OneExample
+
+        Raises
+        ------
+        ValueError
+            If there are several examples, or the squared curvature is no multiple of the
+            identity.
+        """
+        if self.features.shape[0] != 1:
+            raise ValueError(f"features must have one row, got {self.features.shape[0]}")
+        matrix = np.diag(self.curvature) if self.curvature.ndim == 1 else self.curvature
+        matrix = matrix.reshape(matrix.shape[-2:])
+        square = matrix @ matrix
+        size = float(np.trace(square)) / len(square)
+        if size == 0 or not np.allclose(square, size * np.eye(len(square)), atol=1e-12 * size):
+            raise ValueError("curvature must have a square that is a multiple of the identity")
+        phi = self.features[0]
+        shift = float(phi @ matrix @ phi) / (2 * self.scale * size)
+        kernel = float(self.tangent_kernel(weights)[0, 0])
+        residual = float(self.outputs(weights)[0]) - label
+        return OneExample(residual, kernel, self.scale**2 * size, label + shift)
+
+    def _weights(self, weights: ArrayLike) -> Array:
+        return _validate.finite("weights", weights, shape=(self.features.shape[1],))
+
+    def _parts(self, weights: ArrayLike, labels: ArrayLike) -> tuple[Array, Array, Array]:
+        y = _validate.finite("labels", labels, shape=(self.features.shape[0],))
+        rows = self.jacobian(weights)
+        e = self.outputs(weights) - y
+        return rows, np.broadcast_to(self._bend(e @ rows), rows.shape), e
+
+
+def printed_kernel_step(
+    model: QuadraticModel, weights: ArrayLike, labels: ArrayLike, *, step_size: float
+) -> Array:
+    r"""Return the kernel after one step as ZHU (3.16) is printed, which is wrong.
+
+    It subtracts :math:`\frac\eta4 (4 G J^\top - \eta G G^\top)`, which is not even symmetric.
+
+    Parameters
+    ----------
+    model : QuadraticModel
+    weights : array_like, shape (p,)
+    labels : array_like, shape (n,)
+    step_size : float
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+    """
+    rows, turned, _ = model._parts(weights, labels)
+    lost = step_size / 4 * (4 * turned @ rows.T - step_size * turned @ turned.T)
+    return rows @ rows.T - lost

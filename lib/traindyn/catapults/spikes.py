@@ -1,0 +1,159 @@
+"""Catapults and spikes in recorded runs, and where in the kernel's spectrum they happen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+
+__all__ = ["Split", "batch_threshold", "is_catapult", "spikes", "split_loss"]
+
+Array = NDArray[np.float64]
+
+
+class Split(NamedTuple):
+    """A loss, split along the leading eigenvectors of the tangent kernel (ZHU (4.2)).
+
+    Attributes
+    ----------
+    top, rest : float
+        They add up to the loss.
+    """
+
+    top: float
+    rest: float
+
+
+def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
+    """Split the mean squared residual into the leading eigenspace of the kernel and the rest.
+
+    Parameters
+    ----------
+    residuals : array_like, shape (n,)
+    kernel : array_like, shape (n, n)
+    leading : int
+        Number of leading eigenvectors.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match or `leading` exceeds n.
+
+    Examples
+    --------
+    >>> split_loss([3.0, 1.0], np.diag([1.0, 5.0]), 1)
+    Split(top=0.5, rest=4.5)
+    """
+    e = _validate.finite("residuals", residuals, shape=(None,))
+    matrix = _validate.symmetric("kernel", kernel, size=e.size)
+    count = _validate.integer("leading", leading, least=1, most=e.size)
+    vectors = np.linalg.eigh(matrix)[1][:, -count:]
+    top = float(np.sum((vectors.T @ e) ** 2)) / e.size
+    return Split(top, max(0.0, float(e @ e) / e.size - top))
+
+
+def spikes(losses: ArrayLike, *, factor: float) -> NDArray[np.int64]:
+    """Return the steps at which the loss rises by more than a factor.
+
+    Parameters
+    ----------
+    losses : array_like, shape (T,)
+    factor : float
+        At least one. With one every increase counts, also that of ordinary noise.
+
+    Returns
+    -------
+    ndarray of int
+        t such that ``losses[t + 1] > factor * losses[t]``.
+
+    Raises
+    ------
+    ValueError
+        If the factor is below one.
+
+    Examples
+    --------
+    >>> spikes([1.0, 1.1, 3.0, 2.0], factor=1.5)
+    array([1])
+    """
+    values = _validate.finite("losses", losses, shape=(None,))
+    if _validate.number("factor", factor) < 1:
+        raise ValueError(f"factor must be at least 1, got {factor!r}")
+    return np.flatnonzero(values[1:] > factor * values[:-1])
+
+
+def is_catapult(
+    losses: ArrayLike, *, kernel_start: float, kernel_end: float, critical_kernel: float
+) -> bool:
+    """Whether a run is a catapult: up by a factor of two, down below the start, and flatter.
+
+    Parameters
+    ----------
+    losses : array_like, shape (T,)
+    kernel_start, kernel_end : float
+        Largest eigenvalues of the tangent kernel.
+    critical_kernel : float
+        The value above which the step size is super-critical.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_catapult([1.0, 9.0, 0.1], kernel_start=3.0, kernel_end=1.0, critical_kernel=2.0)
+    True
+    >>> is_catapult([1.0, 0.5, 0.1], kernel_start=3.0, kernel_end=1.0, critical_kernel=2.0)
+    False
+    """
+    values = _validate.finite("losses", losses, shape=(None,))
+    risen = values.max() > 2 * values[0] and values[-1] < values[0]
+    return bool(risen and kernel_end < kernel_start and kernel_end < critical_kernel)
+
+
+def batch_threshold(step_size: float, *, diagonal: float, off_diagonal: float) -> float:
+    r"""Return the batch size below which typical batches are super-critical.
+
+    The kernel of b nearly orthogonal inputs of one length has the largest eigenvalue
+    :math:`D + (b - 1) o`, so the critical step size of the batch,
+    :math:`b / (D + (b - 1) o)`, reaches the step size at
+
+    .. math:: b_* = \frac{\eta (D - o)}{1 - \eta o} .
+
+    Parameters
+    ----------
+    step_size : float
+        Of the mean squared residual.
+    diagonal, off_diagonal : float
+        Entries D and o of the kernel.
+
+    Returns
+    -------
+    float
+        Infinite if all batches are super-critical, also that of all examples.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not positive or the diagonal is not the larger entry.
+
+    Examples
+    --------
+    A two-layer network at half the critical step size of all examples:
+
+    >>> round(batch_threshold(np.pi, diagonal=1.0, off_diagonal=1 / (2 * np.pi)), 4)
+    5.2832
+    """
+    eta = _validate.positive("step_size", step_size)
+    d = _validate.positive("diagonal", diagonal)
+    o = _validate.positive("off_diagonal", off_diagonal)
+    if d <= o:
+        raise ValueError(f"diagonal must exceed off_diagonal, got {d:g} and {o:g}")
+    return float(np.inf) if eta * o >= 1 else eta * (d - o) / (1 - eta * o)

@@ -1,0 +1,239 @@
+r"""Two-layer networks, their quadratic and their linear Taylor models, trained alike.
+
+.. math:: f(x) = m^{-1/2} \sum_k v_k\, \sigma(u_k \cdot x / \sqrt d)
+
+(ZHU (3.9)). With preactivations z, and :math:`z_0, u_0, v_0` at the point of expansion, the models
+are
+
+.. math::
+
+    f_{quad} &= m^{-1/2} \sum \big[ v\, (\sigma + \sigma'\, (z - z_0))
+                + \tfrac12 v_0\, \sigma''\, (z - z_0)^2 \big], \\
+    f_{lin} &= m^{-1/2} \sum \big[ v\, \sigma + v_0\, \sigma'\, (z - z_0) \big],
+
+all derivatives at :math:`z_0`. For a rectified linear unit the quadratic model is the network
+with its gates frozen, :math:`m^{-1/2} \sum v z\, 1\{z_0 > 0\}`, and as cheap as the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+from traindyn.activations import RELU, Activation
+
+__all__ = ["Batch", "Kind", "TwoLayer", "Weights"]
+
+Array = NDArray[np.float64]
+Kind: TypeAlias = Literal["network", "quadratic", "linear"]
+
+
+class Weights(NamedTuple):
+    """Weights of both layers.
+
+    Attributes
+    ----------
+    first : ndarray, shape (m, d)
+    second : ndarray, shape (m,)
+    """
+
+    first: Array
+    second: Array
+
+
+class Batch(NamedTuple):
+    """Inputs with what the Taylor models need of the point of expansion.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (n, d)
+        Divided by the root of d.
+    value, slope, curvature, start : ndarray, shape (n, m), or None
+        Activation and its derivatives at the point of expansion, and the preactivations there;
+        None where the model has no use for them.
+    """
+
+    inputs: Array
+    value: Array | None = None
+    slope: Array | None = None
+    curvature: Array | None = None
+    start: Array | None = None
+
+
+@dataclass(frozen=True)
+class TwoLayer:
+    """A two-layer network or one of its Taylor models.
+
+    Parameters
+    ----------
+    expansion : Weights
+        The point of expansion, usually the initialisation. The network only takes its shape.
+    kind : {"network", "quadratic", "linear"}
+    activation : Activation, default RELU
+        The quadratic model of one without second derivative takes it to be zero, which is that
+        almost everywhere.
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, or shapes do not match.
+
+    Examples
+    --------
+    All three agree at the point of expansion:
+
+    >>> start = TwoLayer.initialise(8, 3, rng=1)
+    >>> inputs = np.eye(3)
+    >>> models = [TwoLayer(start, kind) for kind in ("network", "quadratic", "linear")]
+    >>> values = [model.outputs(start, model.prepare(inputs)) for model in models]
+    >>> bool(np.ptp(values, axis=0).max() < 1e-15)
+    True
+    """
+
+    expansion: Weights
+    kind: Kind = "network"
+    activation: Activation = RELU
+
+    def __post_init__(self) -> None:
+        _validate.choice("kind", self.kind, ("network", "quadratic", "linear"))
+        first = _validate.finite("expansion.first", self.expansion.first, shape=(None, None))
+        _validate.finite("expansion.second", self.expansion.second, shape=(first.shape[0],))
+        self.activation.first("training")
+
+    @staticmethod
+    def initialise(
+        width: int,
+        dimension: int,
+        *,
+        signs: bool = True,
+        rng: int | np.random.SeedSequence | np.random.Generator,
+    ) -> Weights:
+        """Draw weights, the first layer standard normal.
+
+        Parameters
+        ----------
+        width, dimension : int
+        signs : bool, default True
+            Second layer of random signs; standard normal otherwise.
+        rng : int, SeedSequence or Generator
+
+        Returns
+        -------
+        Weights
+        """
+        m = _validate.integer("width", width, least=1)
+        d = _validate.integer("dimension", dimension, least=1)
+        generator = np.random.default_rng(rng)
+        first = generator.standard_normal((m, d))
+        second = generator.standard_normal(m)
+        return Weights(first, np.where(second > 0, 1.0, -1.0) if signs else second)
+
+    def prepare(self, inputs: ArrayLike) -> Batch:
+        """Return inputs with what does not change during training.
+
+        Parameters
+        ----------
+        inputs : array_like, shape (n, d)
+
+        Returns
+        -------
+        Batch
+        """
+        d = self.expansion.first.shape[1]
+        x = _validate.finite("inputs", inputs, shape=(None, d)) / np.sqrt(d)
+        if self.kind == "network":
+            return Batch(x)
+        z = x @ self.expansion.first.T
+        slope = self.activation.first("the Taylor model")(z)
+        bend = self.activation.curvature if self.kind == "quadratic" else None
+        if self._gated and self.kind == "quadratic":
+            return Batch(x, slope=slope)
+        curvature = None if bend is None else bend(z) * self.expansion.second
+        return Batch(x, self.activation.value(z), slope, curvature, z)
+
+    def outputs(self, weights: Weights, batch: Batch) -> Array:
+        """Return the outputs, shape (n,).
+
+        Parameters
+        ----------
+        weights : Weights
+        batch : Batch
+            From :meth:`prepare` of the same model.
+
+        Returns
+        -------
+        ndarray
+        """
+        z = batch.inputs @ weights.first.T
+        return self._forward(weights, batch, z)[0]
+
+    def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
+        r"""Return residuals, and the gradient of :math:`\frac12 \sum_i e_i^2`.
+
+        Parameters
+        ----------
+        weights : Weights
+        batch : Batch
+        labels : ndarray, shape (n,)
+
+        Returns
+        -------
+        residuals : ndarray, shape (n,)
+        gradient : Weights
+        """
+        z = batch.inputs @ weights.first.T
+        outputs, by_second, by_z = self._forward(weights, batch, z)
+        residuals = outputs - labels
+        scaled = residuals / np.sqrt(weights.second.size)
+        by_z *= scaled[:, None]
+        return residuals, Weights(by_z.T @ batch.inputs, by_second.T @ scaled)
+
+    def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
+        """Return the tangent kernel, shape (n, n), without forming Jacobians.
+
+        Parameters
+        ----------
+        weights : Weights
+        batch : Batch
+
+        Returns
+        -------
+        ndarray
+        """
+        z = batch.inputs @ weights.first.T
+        _, by_second, by_z = self._forward(weights, batch, z)
+        width = weights.second.size
+        kernel = (by_z @ by_z.T) * (batch.inputs @ batch.inputs.T) + by_second @ by_second.T
+        return np.asarray(kernel / width)
+
+    @property
+    def _gated(self) -> bool:
+        return self.activation.kind == "relu"
+
+    def _forward(self, weights: Weights, batch: Batch, z: Array) -> tuple[Array, Array, Array]:
+        """Return outputs, and root m times their derivatives in v and z, both (n, m)."""
+        v = weights.second
+        root = np.sqrt(v.size)
+        if batch.slope is None:
+            hidden, by_z = self.activation.value_and_slope(z)
+            by_z *= v
+            return hidden @ v / root, hidden, by_z
+        if batch.start is None:  # gates
+            z *= batch.slope
+            return z @ v / root, z, batch.slope * v
+        assert batch.value is not None
+        z -= batch.start
+        if self.kind == "linear":
+            by_z = batch.slope * self.expansion.second
+            return (batch.value @ v + (by_z * z).sum(axis=1)) / root, batch.value, by_z
+        hidden = batch.value + batch.slope * z
+        outputs, by_z = hidden @ v, batch.slope * v
+        if batch.curvature is not None:
+            bent = batch.curvature * z
+            outputs = outputs + (bent * z).sum(axis=1) / 2
+            by_z += bent
+        return outputs / root, hidden, by_z
