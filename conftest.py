@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("jax") else ["lib/traindyn/deep/*"]
+EXTRAS = {"data": ("pooch", "sklearn"), "deep": ("jax", "networkx")}
+
+collect_ignore_glob = [
+    f"lib/traindyn/{room}/*" for room, needed in EXTRAS.items() if not all(map(find_spec, needed))
+]

@@ -7,8 +7,10 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `gaussian`       Gaussian expectations by quadrature
 `laws`           random-matrix laws as objects
 `linalg`         leading eigenpairs of symmetric operators, alignment, angles
+`catapults`      step sizes beyond the critical one: maps, quadratic models, features
 `trajectory`     the result type shared by simulation and theory
 `parallel`       replicas and sweeps on several workers
+`data`           image data sets with labels (extra: pooch, scikit-learn)
 `figures`        one figure style, light and dark
 `problems`       data law, network and loss, one file each
 `kernels`        kernels of wide networks, and lazy training

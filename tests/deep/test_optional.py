@@ -9,8 +9,9 @@ from importlib.util import find_spec
 import pytest
 
 ROOMS = (
-    "diffusion", "dmft", "effective", "figures", "gaussian", "kernels", "laws", "ledger", "linalg",
-    "parallel", "problems", "relu", "sgd", "spectra", "trajectory", "cli",
+    "activations", "catapults", "data", "diffusion", "dmft", "effective", "figures", "gaussian",
+    "kernels", "laws", "ledger", "linalg", "parallel", "problems", "relu", "sgd", "spectra",
+    "trajectory", "cli",
 )  # fmt: skip
 
 
