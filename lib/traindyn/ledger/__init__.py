@@ -16,6 +16,14 @@ from traindyn.ledger.chapter import Chapter
 from traindyn.ledger.checks import below, exceeds, identity, ordering, within
 from traindyn.ledger.collect import build
 from traindyn.ledger.evidence import Control, ControlResult, Evidence
+from traindyn.ledger.one_sided import (
+    estimate_below,
+    estimate_exceeds,
+    mean_below,
+    mean_exceeds,
+    share_below,
+    share_exceeds,
+)
 from traindyn.ledger.registry import Claim, ClaimError, Registry, find_registry, load_registry
 from traindyn.ledger.report import write_pages
 from traindyn.ledger.statistical import (
@@ -44,14 +52,20 @@ __all__ = [
     "build",
     "covariance_equals",
     "equal_laws",
+    "estimate_below",
+    "estimate_exceeds",
     "exceeds",
     "find_registry",
     "follows_law",
     "identity",
     "load_registry",
+    "mean_below",
     "mean_equals",
+    "mean_exceeds",
     "ordering",
     "rate",
+    "share_below",
+    "share_exceeds",
     "statistic_below",
     "within",
     "write_pages",
