@@ -12,18 +12,17 @@ The rivals start from the same neurons and must arrive at the same point before 
 from __future__ import annotations
 
 import json
-import resource
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from film import alone, available
+from common import Row, alone, available, best, peak, row
 from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from sgd import best
 from threadpoolctl import threadpool_limits
 
 from traindyn.dmft import MeanField, delta_star, solve
@@ -32,10 +31,10 @@ from traindyn.problems.multi_index import Data, MultiIndex
 from traindyn.sgd import full_batch
 
 Array: TypeAlias = NDArray[np.float64]
-Row: TypeAlias = dict[str, Any]
 Step: TypeAlias = Callable[[Any, int], Array]
 
 GROUP = "Mean-field theory and full-batch descent"
+line = partial(row, GROUP)
 STEP_SIZE = 0.5
 HORIZON, PATHS, SEEDS = 80, 5000, 4
 DRAWS = 100_000
@@ -59,9 +58,9 @@ def solved(seeds: int = 1) -> tuple[float, MeanField]:
 def memory() -> tuple[float, float]:
     """Peak memory of this process in MB, before one solution and after it."""
     solve(MultiIndex(), 2, delta=8.0, step_size=STEP_SIZE, rng=0, paths=64)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before = peak()
     solved()
-    return before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return before, peak()
 
 
 def hessian_sample() -> tuple[Array, Array]:
@@ -222,17 +221,6 @@ def measure() -> list[Row]:
         return [*_theory(), *_descent(1), *_descent(2), *_curve()]
 
 
-def _row(name: str, value: float, unit: str, accuracy: str, ratio: float | None = None) -> Row:
-    return {
-        "group": GROUP,
-        "name": name,
-        "value": value,
-        "unit": unit,
-        "accuracy": accuracy,
-        "ratio": ratio,
-    }
-
-
 def _theory() -> list[Row]:
     before, after = alone(memory)
     solve(MultiIndex(), 2, delta=8.0, step_size=STEP_SIZE, rng=0, paths=64)
@@ -257,11 +245,11 @@ def _theory() -> list[Row]:
     error = 100 * threshold.error / threshold.value
     found_at = f"one thread; {threshold.value:.3g} to {error:.1g} %"
     return [
-        _row(title, seconds, "s", note),
-        _row(f"{title}: peak memory", after, "MB", f"{before:.0f} MB before it, libraries loaded"),
-        _row("edge, outlier, overlap of a Hessian", fast, "ms", same, 1.0),
-        _row("the same by SciPy's brentq on averages", slow, "ms", same, slow / fast),
-        _row("threshold at t=20", elapsed, "s", found_at),
+        line(title, seconds, "s", note),
+        line(f"{title}: peak memory", after, "MB", f"{before:.0f} MB before it, libraries loaded"),
+        line("edge, outlier, overlap of a Hessian", fast, "ms", same, 1.0),
+        line("the same by SciPy's brentq on averages", slow, "ms", same, slow / fast),
+        line("threshold at t=20", elapsed, "s", found_at),
     ]
 
 
@@ -282,13 +270,13 @@ def _descent(threads: int) -> list[Row]:
     size = f"d={DIMENSION}, n={SAMPLES}, float32, threads: {threads}"
     speed = data.inputs.nbytes / floor / 1e6
     rows = [
-        _row(f"full-batch step, {size}", ms, "ms", f"{floor / ms:.0%} of the bandwidth", 1.0),
-        _row(f"reading the inputs once, {size}", floor, "ms", f"{speed:.3g} GB/s", floor / ms),
+        line(f"full-batch step, {size}", ms, "ms", f"{floor / ms:.0%} of the bandwidth", 1.0),
+        line(f"reading the inputs once, {size}", floor, "ms", f"{speed:.3g} GB/s", floor / ms),
     ]
     for (name, step), gap in zip(others, gaps):
         value = best(lambda step=step: step(theta, steps), steps) / 1e3
         note = f"same neurons after ten steps to {gap:.0e}"
-        rows.append(_row(f"{name}, {size}", value, "ms", note, value / ms))
+        rows.append(line(f"{name}, {size}", value, "ms", note, value / ms))
     return rows
 
 
@@ -300,7 +288,7 @@ def _curve() -> list[Row]:
         + " succeeded"
     )
     name = f"success curve, d=400, {len(CURVE)} deltas, {RUNS} runs, 3000 steps"
-    return [_row(name, seconds * RUNS / SHARE, "s", note)]
+    return [line(name, seconds * RUNS / SHARE, "s", note)]
 
 
 if __name__ == "__main__":

@@ -9,18 +9,15 @@ anything is timed.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from sgd import TOLERANCE, best
+from common import Row, best, row, seconds
+from sgd import TOLERANCE
 from threadpoolctl import threadpool_limits
 
 from traindyn.problems import SpikedTensor, TwoLayerMixture
 from traindyn.sgd import direct, reduced
-
-Row: TypeAlias = dict[str, Any]
 
 GROUP = "Effective dynamics"
 DIMENSIONS = (10**2, 10**3, 10**5, 10**7)
@@ -93,13 +90,6 @@ def time_direct(problem: Any, steps: int) -> float:
     )
 
 
-def seconds(work: Callable[[], Any]) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def time_grid(dimension: int = 500) -> float:
     """Seconds for the runs behind BGJ Figures 9 and 10, on all cores."""
 
@@ -135,8 +125,7 @@ def _measure() -> list[Row]:
         unit: str = "µs per step",
         ratio: float | None = None,
     ) -> None:
-        row = {"group": GROUP, "name": name, "value": value, "unit": unit, "accuracy": accuracy}
-        rows.append({**row, "ratio": ratio})
+        rows.append(row(GROUP, name, value, unit, accuracy, ratio))
 
     exact = "equal in law, exact statistics"
     ours: dict[int, float] = {}

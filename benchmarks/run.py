@@ -14,9 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import deep
 import dmft
 import effective
 import film
+import kernels
 import sgd
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -44,7 +46,7 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, effective, dmft, film):
+    for module in (sgd, effective, dmft, kernels, deep, film):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}

@@ -7,13 +7,12 @@ and must arrive at the same point.
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from common import Row, available, best, row
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -21,7 +20,6 @@ from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.sgd import direct, reduced
 
 Array: TypeAlias = NDArray[np.float64]
-Row: TypeAlias = dict[str, Any]
 Draw: TypeAlias = Callable[[], tuple[Array, int]]
 
 GROUP = "SGD, one step"
@@ -95,16 +93,6 @@ def torch_loop(
     return np.asarray(parameter.detach().numpy())
 
 
-def best(work: Callable[[], Any], steps: int, repeats: int = 5) -> float:
-    """Least time per step over repeats, in microseconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return 1e6 * min(times) / steps
-
-
 def deviations(steps: int = 2000) -> dict[str, float]:
     """Largest difference of the end points from the direct kernel's, same stream."""
     problem = paper_problem()
@@ -115,18 +103,13 @@ def deviations(steps: int = 2000) -> dict[str, float]:
     )
     expected = path.snapshots.x[-1]
     found = {"numpy": numpy_loop(problem, start.x, steps, step_size, stream(problem, 1))}
-    if has_torch():
+    if available("torch"):
         found["torch"] = torch_loop(problem, start.x, steps, step_size, stream(problem, 1))
     worst = {name: float(np.abs(x - expected).max()) for name, x in found.items()}
     for name, gap in worst.items():
         if gap > TOLERANCE:
             raise AssertionError(f"the {name} loop departs from the direct kernel by {gap:.3g}")
     return worst
-
-
-def has_torch() -> bool:
-    """Whether the comparison with PyTorch can be made here."""
-    return importlib.util.find_spec("torch") is not None
 
 
 def time_direct(problem: KGaussianMixture, start: Point, steps: int) -> Callable[[], Any]:
@@ -164,34 +147,28 @@ def _measure() -> list[Row]:
     gaps = deviations()
     ours = best(time_direct(problem, start, 20_000), 20_000)
 
-    def row(name: str, value: float, accuracy: str, unit: str = "µs per step") -> Row:
-        ratio = value / ours if unit == "µs per step" else None
-        return {
-            "group": GROUP,
-            "name": name,
-            "value": value,
-            "unit": unit,
-            "accuracy": accuracy,
-            "ratio": ratio,
-        }
+    def step(name: str, value: float, accuracy: str) -> Row:
+        return row(GROUP, name, value, "µs per step", accuracy, value / ours)
 
-    rows = [row("direct kernel, k=10, d=1000", ours, "reference path")]
+    rows = [step("direct kernel, k=10, d=1000", ours, "reference path")]
     plain = best(lambda: numpy_loop(problem, start.x, 3000, step_size, stream(problem, 1)), 3000)
     same = "same stream, same point after 2000 steps to {:.0e}"
-    rows.append(row("NumPy loop, k=10, d=1000", plain, same.format(gaps["numpy"])))
+    rows.append(step("NumPy loop, k=10, d=1000", plain, same.format(gaps["numpy"])))
     if "torch" in gaps:
         autograd = best(lambda: torch_loop(problem, start.x, 1000, step_size, None), 1000)
         rows.append(
-            row("PyTorch autograd loop, k=10, d=1000", autograd, same.format(gaps["torch"]))
+            step("PyTorch autograd loop, k=10, d=1000", autograd, same.format(gaps["torch"]))
         )
     for dimension in DIMENSIONS:
         value = best(time_reduced(paper_problem(dimension), 100_000), 100_000, repeats=3)
         rows.append(
-            row(f"reduced kernel, k=10, d={dimension:.0e}", value, "equal in law, exact statistics")
+            step(
+                f"reduced kernel, k=10, d={dimension:.0e}", value, "equal in law, exact statistics"
+            )
         )
     note = "first call, on top of the cached step if there is one"
-    rows.append(row("direct kernel, compilation", compile_direct, note, "s"))
-    rows.append(row("reduced kernel, compilation", compile_reduced, note, "s"))
+    rows.append(row(GROUP, "direct kernel, compilation", compile_direct, "s", note))
+    rows.append(row(GROUP, "reduced kernel, compilation", compile_reduced, "s", note))
     return rows
 
 

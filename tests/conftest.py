@@ -1,4 +1,4 @@
-"""What all tests share: a browser."""
+"""What all tests share: a browser, and small networks with their loss written out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+    from traindyn.problems.multi_index import MultiIndex
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Nothing the browser does by itself (updates, metrics) may look like a request of a page.
@@ -77,3 +79,42 @@ def browser() -> Iterator[Browser]:
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def three_neurons() -> MultiIndex:
+    """Three neurons with weights and biases of their own, two directions."""
+    from traindyn.activations import TANH
+    from traindyn.problems.multi_index import MultiIndex, pseudo_huber, two_layer_teacher
+
+    return MultiIndex(
+        two_layer_teacher((1.0, -0.5)),
+        activation=TANH,
+        loss=pseudo_huber(0.7),
+        second_layer=(1.0, -2.0, 0.5),
+        biases=(0.3, 0.0, -0.2),
+    )
+
+
+@pytest.fixture(params=["plain", "weight and bias", "three neurons"])
+def small_network(request: pytest.FixtureRequest, three_neurons: MultiIndex) -> MultiIndex:
+    """One neuron, one with a weight and a bias, three neurons."""
+    from traindyn.problems.multi_index import MultiIndex
+
+    return {
+        "plain": MultiIndex(),
+        "weight and bias": MultiIndex(second_layer=[-2.0], biases=[0.4]),
+        "three neurons": three_neurons,
+    }[request.param]
+
+
+@pytest.fixture(scope="session")
+def mean_loss() -> Callable[..., Any]:
+    """The mean loss of a network on its data, written out."""
+
+    def risk(problem: Any, data: Any, theta: Any) -> Any:
+        hidden = problem.activation.value(data.inputs @ theta + problem.biases)
+        outputs = hidden @ problem.second_layer / problem.width
+        return problem.loss.value(data.labels, outputs).mean()
+
+    return risk

@@ -10,25 +10,8 @@ from traindyn.problems.multi_index import (
     Data,
     MultiIndex,
     half_spaces,
-    pseudo_huber,
-    two_layer_teacher,
 )
 from traindyn.spectra import network
-
-WIDE = MultiIndex(
-    two_layer_teacher((1.0, -0.5)),
-    activation=TANH,
-    loss=pseudo_huber(0.7),
-    second_layer=(1.0, -2.0, 0.5),
-    biases=(0.3, 0.0, -0.2),
-)
-PROBLEMS = (MultiIndex(), MultiIndex(second_layer=[-2.0], biases=[0.4]), WIDE)
-
-
-def risk(problem, data, theta):
-    """The mean loss, written out."""
-    hidden = problem.activation.value(data.inputs @ theta + problem.biases)
-    return problem.loss.value(data.labels, hidden @ problem.second_layer / problem.width).mean()
 
 
 def gradient(problem, data, theta):
@@ -37,10 +20,9 @@ def gradient(problem, data, theta):
     return (data.inputs.T @ force / len(data.labels)).T.ravel()
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_hessian_is_the_derivative_of_the_gradient(problem):
+def test_hessian_is_the_derivative_of_the_gradient(small_network):
     """Column by column; without the factor m, or in another order of parameters, it is not."""
-    d, m = 5, problem.width
+    problem, d, m = small_network, 5, small_network.width
     data, theta = problem.sample(30, d, rng=0), problem.initial(d, rng=1)
     found = network.hessian(problem, data, theta)
     columns = []
@@ -57,13 +39,12 @@ def test_hessian_is_the_derivative_of_the_gradient(problem):
         assert np.abs(swapped - np.array(columns)).max() > 0.01
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_hessian_is_the_second_difference_of_the_loss(problem):
+def test_hessian_is_the_second_difference_of_the_loss(small_network, mean_loss):
     """u^T H u, along a random direction."""
-    d, m = 6, problem.width
-    data, theta, u = problem.sample(40, d, rng=0), problem.initial(d, rng=1), None
-    u = problem.initial(d, rng=2)
-    values = [risk(problem, data, theta + sign * 1e-4 * u) for sign in (1, 0, -1)]
+    problem, d, m = small_network, 6, small_network.width
+    data = problem.sample(40, d, rng=0)
+    theta, u = problem.initial(d, rng=1), problem.initial(d, rng=2)
+    values = [mean_loss(problem, data, theta + sign * 1e-4 * u) for sign in (1, 0, -1)]
     quotient = m * (values[0] - 2 * values[1] + values[2]) / 1e-8
     flat = u.T.ravel()
     form = flat @ network.hessian(problem, data, theta) @ flat
@@ -72,21 +53,22 @@ def test_hessian_is_the_second_difference_of_the_loss(problem):
     assert abs(40 * form / quotient - 1) > 1
 
 
-def test_block_of_a_single_neuron_is_the_hessian():
+def test_block_of_a_single_neuron_is_the_hessian(three_neurons):
     """Of several it is the second-derivative part, sign included, written out."""
-    problem = PROBLEMS[1]
+    problem = MultiIndex(second_layer=[-2.0], biases=[0.4])
     data, theta = problem.sample(30, 5, rng=0), problem.initial(5, rng=1)
     np.testing.assert_allclose(
         network.block(problem, data, theta), network.hessian(problem, data, theta), atol=1e-14
     )
-    data, theta = WIDE.sample(30, 5, rng=0), WIDE.initial(5, rng=1)
-    u = data.inputs @ theta + WIDE.biases
-    slope = WIDE.loss.slope(data.labels, TANH.value(u) @ WIDE.second_layer / 3)
+    problem = three_neurons
+    data, theta = problem.sample(30, 5, rng=0), problem.initial(5, rng=1)
+    u = data.inputs @ theta + problem.biases
+    slope = problem.loss.slope(data.labels, TANH.value(u) @ problem.second_layer / 3)
     for j in range(3):
-        g = WIDE.second_layer[j] * slope * TANH.curvature(u[:, j])
+        g = problem.second_layer[j] * slope * TANH.curvature(u[:, j])
         expected = np.einsum("n,na,nb->ab", g, data.inputs, data.inputs) / 30
-        np.testing.assert_allclose(network.block(WIDE, data, theta, j), expected, atol=1e-14)
-        np.testing.assert_allclose(network.weights(WIDE, data, theta, j)[0], g, atol=1e-15)
+        np.testing.assert_allclose(network.block(problem, data, theta, j), expected, atol=1e-14)
+        np.testing.assert_allclose(network.weights(problem, data, theta, j)[0], g, atol=1e-15)
 
 
 def test_lowest_eigenvalue_of_a_wide_network():

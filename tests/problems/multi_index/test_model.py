@@ -12,47 +12,30 @@ from traindyn.problems.multi_index import (
     logistic,
     parity,
     phase_retrieval,
-    pseudo_huber,
-    two_layer_teacher,
 )
 
-WIDE = MultiIndex(
-    two_layer_teacher((1.0, -0.5)),
-    activation=TANH,
-    loss=pseudo_huber(0.7),
-    second_layer=(1.0, -2.0, 0.5),
-    biases=(0.3, 0.0, -0.2),
-)
-PROBLEMS = (MultiIndex(), MultiIndex(second_layer=[-2.0], biases=[0.4]), WIDE)
 
-
-def risk(problem, data, theta):
-    """The mean loss, written out."""
-    hidden = problem.activation.value(data.inputs @ theta + problem.biases)
-    return problem.loss.value(data.labels, hidden @ problem.second_layer / problem.width).mean()
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_force_is_the_gradient_of_the_risk(problem):
+def test_force_is_the_gradient_of_the_risk(small_network, mean_loss):
     """X^T F / n against difference quotients, along a random direction."""
+    problem = small_network
     data = problem.sample(30, 5, rng=0)
     theta, direction = problem.initial(5, rng=1), problem.initial(5, rng=2)
     predictions, force = problem.force(data.inputs @ theta, data.labels)
     np.testing.assert_array_equal(predictions, problem.predict(data.inputs @ theta))
     slope = np.sum(direction * (data.inputs.T @ force)) / 30
-    up, down = (risk(problem, data, theta + sign * 1e-5 * direction) for sign in (1, -1))
+    up, down = (mean_loss(problem, data, theta + sign * 1e-5 * direction) for sign in (1, -1))
     assert slope == pytest.approx((up - down) / 2e-5, rel=1e-7)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_hessian_weights_are_second_derivatives(problem):
+def test_hessian_weights_are_second_derivatives(small_network, mean_loss):
     """u^T H u of m times the risk; dropping the off-diagonal blocks (control) is wrong."""
+    problem = small_network
     data = problem.sample(30, 5, rng=0)
     theta, u = problem.initial(5, rng=1), problem.initial(5, rng=2)
     weights = problem.hessian_weights(data.inputs @ theta, data.labels)
     projected = data.inputs @ u
     form = np.einsum("nj,njl,nl->", projected, weights, projected) / 30
-    values = [risk(problem, data, theta + sign * 1e-4 * u) for sign in (1, 0, -1)]
+    values = [mean_loss(problem, data, theta + sign * 1e-4 * u) for sign in (1, 0, -1)]
     quotient = problem.width * (values[0] - 2 * values[1] + values[2]) / 1e-8
     assert form == pytest.approx(quotient, rel=1e-5)
     diagonal = np.einsum("nj,njj,nj->", projected, weights, projected) / 30
@@ -85,11 +68,19 @@ def test_block_weights_bound_the_spectrum_of_wide_networks():
     assert block_low(signs) != pytest.approx(block_low(1.0), rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    "problem", [MultiIndex(phase_retrieval(noise=0.5)), WIDE, MultiIndex(half_spaces(2))]
-)
-def test_population_loss_against_fresh_samples(problem):
+@pytest.fixture(params=["phase retrieval", "three neurons", "half-spaces"])
+def populous(request, three_neurons):
+    """One neuron or three, one direction or two."""
+    return {
+        "phase retrieval": MultiIndex(phase_retrieval(noise=0.5)),
+        "three neurons": three_neurons,
+        "half-spaces": MultiIndex(half_spaces(2)),
+    }[request.param]
+
+
+def test_population_loss_against_fresh_samples(populous):
     """Within 5 standard errors of 2e5 draws (false alarm 6e-7); train data would not do."""
+    problem = populous
     theta = problem.initial(6, rng=1)
     theta[: problem.k] += 0.6
     gram, overlap = theta.T @ theta, theta[: problem.k].T
@@ -114,14 +105,14 @@ def test_population_loss_takes_a_rule():
         problem.population_loss([[1.0]], [[1.3]])
 
 
-def test_samples_keep_their_type_and_seed():
+def test_samples_keep_their_type_and_seed(three_neurons):
     """float32 without a detour, labels from the first coordinates."""
     problem = MultiIndex()
     data = problem.sample(50, 4, rng=7, dtype=np.float32)
     assert data.inputs.dtype == data.labels.dtype == np.float32
     np.testing.assert_allclose(data.labels, data.inputs[:, 0] ** 2, rtol=1e-6)
     np.testing.assert_array_equal(data.inputs, problem.sample(50, 4, rng=7, dtype="f4").inputs)
-    np.testing.assert_allclose(np.linalg.norm(WIDE.initial(9, rng=0), axis=0), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(three_neurons.initial(9, rng=0), axis=0), 1.0)
     predictions, force = problem.force(data.inputs[:, :1], data.labels)
     assert predictions.dtype == force.dtype == np.float32
 
