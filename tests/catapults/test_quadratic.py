@@ -59,6 +59,29 @@ def test_one_example_is_the_map(seed):
     assert np.abs(unshifted.kernels - run.kernels).max() > 1e-3 * one.kernel
 
 
+def test_remainders_of_a_quadratic_model(model):
+    """Along the top eigenvector they are those of ZHU (3.15) and (3.16), by formula."""
+    rng = np.random.default_rng(8)
+    w, y, eta = rng.standard_normal(7), rng.standard_normal(4), 0.01
+    residuals, kernels, exact = [], [], []
+    for _ in range(5):
+        rows, e = model.jacobian(w), model.outputs(w) - y
+        residuals.append(e)
+        kernels.append(rows @ rows.T)
+        p = np.linalg.eigh(rows @ rows.T)[1][:, -1]
+        turned = 0.3 * model.curvature @ (e @ rows)
+        exact.append(
+            [
+                eta**2 / 2 * p @ turned @ (e @ rows) / (p @ e),
+                2 * eta * p @ turned @ (p @ rows) - eta**2 * np.sum((p @ turned) ** 2),
+            ]
+        )
+        w = w - eta * (e @ rows)
+    found = catapults.remainders(residuals, kernels, step_size=eta)
+    np.testing.assert_allclose(found.residual, np.array(exact)[:-1, 0], atol=1e-10)
+    np.testing.assert_allclose(found.kernel, np.array(exact)[:-1, 1], atol=1e-10)
+
+
 def test_divergence_ends_the_run():
     """The step is named, and what was recorded is finite."""
     model = QuadraticModel([[1.0, 0.0]], [1.0, -1.0], scale=1e-3)

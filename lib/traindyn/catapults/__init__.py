@@ -29,9 +29,17 @@ from traindyn.catapults.scalar_inputs import (
     sign_classes,
     top_kernel_scale,
 )
-from traindyn.catapults.spikes import Split, batch_threshold, is_catapult, spikes, split_loss
+from traindyn.catapults.spikes import (
+    Remainders,
+    Split,
+    batch_threshold,
+    is_catapult,
+    remainders,
+    spikes,
+    split_loss,
+)
 from traindyn.catapults.training import Training, critical_step, train
-from traindyn.catapults.two_layer import TwoLayer, Weights
+from traindyn.catapults.two_layer import TwoLayer, Weights, draw_start
 
 __all__ = [
     "Equilibrium",
@@ -40,6 +48,7 @@ __all__ = [
     "Orbit",
     "QuadraticModel",
     "Reduced",
+    "Remainders",
     "Run",
     "SignClass",
     "Split",
@@ -51,6 +60,7 @@ __all__ = [
     "alignment",
     "batch_threshold",
     "critical_step",
+    "draw_start",
     "equilibria",
     "fate",
     "input_gradients",
@@ -62,6 +72,7 @@ __all__ = [
     "printed_kernel_step",
     "reduced",
     "reduced_step",
+    "remainders",
     "sign_classes",
     "spikes",
     "split_loss",

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from traindyn import _validate
 from traindyn.activations import RELU, Activation
 
-__all__ = ["Batch", "Kind", "TwoLayer", "Weights"]
+__all__ = ["Batch", "Kind", "TwoLayer", "Weights", "draw_start"]
 
 Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
@@ -62,6 +62,45 @@ class Batch(NamedTuple):
     slope: Array | None = None
     curvature: Array | None = None
     start: Array | None = None
+
+
+def draw_start(
+    width: int, replicas: int, *, rng: int | np.random.SeedSequence | np.random.Generator
+) -> tuple[Array, Array]:
+    r"""Draw output and tangent kernel at the start, in law, at a cost that no width changes.
+
+    For a rectified linear unit, one input with :math:`|x|^2 = d`, a standard normal first layer
+    and random signs: with N the number of open gates, binomial, and N standard normal
+    :math:`s_k`, the products of sign and preactivation,
+
+    .. math:: f = m^{-1/2} \sum s_k, \qquad \lambda = \frac1m \Big(N + \sum s_k^2\Big) ,
+
+    and the sums have the law of :math:`\sqrt N \xi` and :math:`\xi^2 + \chi^2_{N-1}`.
+
+    Parameters
+    ----------
+    width : int
+    replicas : int
+    rng : int, SeedSequence or Generator
+
+    Returns
+    -------
+    outputs, kernels : ndarray, shape (replicas,)
+
+    Examples
+    --------
+    >>> outputs, kernels = draw_start(10**12, 3, rng=0)
+    >>> kernels.round(4).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    m = _validate.integer("width", width, least=1)
+    count = _validate.integer("replicas", replicas, least=1)
+    generator = np.random.default_rng(rng)
+    active = generator.binomial(m, 0.5, size=count)
+    sums = generator.standard_normal(count)
+    others = np.where(active > 1, generator.chisquare(np.maximum(active - 1, 1)), 0.0)
+    squares = np.where(active > 0, sums**2 + others, 0.0)
+    return np.sqrt(active / m) * sums, (active + squares) / m
 
 
 @dataclass(frozen=True)

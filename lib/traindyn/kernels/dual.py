@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from traindyn import _validate
 from traindyn.activations import Activation, Elementwise
 from traindyn.gaussian import gauss_hermite
+from traindyn.kernels.arc_cosine import fill, mirror
 
 __all__ = ["DualMoments", "dual_moments", "hermite_coefficients", "own_moments"]
 
@@ -109,9 +110,10 @@ def dual_moments(
     if activation.kind == "identity":
         value[:], slope[:] = c, 1.0
         if same:
-            _mirror(value)
+            mirror(value)
     elif activation.kind == "relu":
-        worst = _relu(same, root_a, root_b, c, value, slope)
+        fill(same, root_a, root_b, c, value, slope)
+        worst = _largest_correlation(c, root_a, root_b)
     elif activation.kind == "erf":
         worst = _erf(same, a, b, c, value, slope)
     else:
@@ -248,22 +250,11 @@ def _correlation(covariance: float, scale: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _relu(same: bool, root_a: Array, root_b: Array, c: Array, value: Array, slope: Array) -> float:
-    """Fill the arc-cosine moments; return the largest correlation in absolute value."""
+def _largest_correlation(c: Array, root_a: Array, root_b: Array) -> float:
     worst = 0.0
     for i in range(root_a.size):
-        for j in range(i + 1 if same else root_b.size):
-            scale = root_a[i] * root_b[j]
-            r = _correlation(c[i, j], scale)
-            worst = max(worst, abs(r))
-            r = min(1.0, max(-1.0, r))
-            share = (math.pi - math.acos(r)) / (2.0 * math.pi)
-            sine = math.sqrt((1.0 - r) * (1.0 + r))
-            value[i, j] = scale * (sine / (2.0 * math.pi) + share * r)
-            slope[i, j] = share
-    if same:
-        _mirror(value)
-        _mirror(slope)
+        for j in range(root_b.size):
+            worst = max(worst, abs(_correlation(c[i, j], root_a[i] * root_b[j])))
     return worst
 
 
@@ -281,20 +272,9 @@ def _erf(same: bool, a: Array, b: Array, c: Array, value: Array, slope: Array) -
             value[i, j] = 2.0 / math.pi * math.asin(ratio)
             slope[i, j] = 4.0 / math.pi / math.sqrt(left)
     if same:
-        _mirror(value)
-        _mirror(slope)
+        mirror(value)
+        mirror(slope)
     return worst
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _mirror(matrix: Array) -> None:
-    """Copy the lower triangle to the upper one, in tiles that fit into the cache."""
-    n, tile = matrix.shape[0], 32
-    for top in range(0, n, tile):
-        for left in range(0, top + 1, tile):
-            for i in range(top, min(n, top + tile)):
-                for j in range(left, min(i, left + tile)):
-                    matrix[j, i] = matrix[i, j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
@@ -318,5 +298,5 @@ def _mehler(
                 total[j] = total[j] * r[j] + weight * right[k, j]
         out[i, :stop] = total[:stop]
     if same:
-        _mirror(out)
+        mirror(out)
     return worst
