@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import catapults
 import deep
 import dmft
 import effective
@@ -46,7 +47,7 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, effective, dmft, kernels, deep, film):
+    for module in (sgd, effective, dmft, kernels, deep, catapults, film):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}
