@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from traindyn.activations import TANH
+from traindyn.activations import GELU, TANH
 from traindyn.kernels import (
     LazyConstants,
+    Parabola,
     TwoLayer,
     compare,
     linearisation_gap,
@@ -17,29 +18,6 @@ from traindyn.kernels import (
     theorem_bounds,
 )
 from traindyn.kernels.printed import printed_deviation_scale, printed_linearisation_gap
-
-
-class Parabola:
-    """One parameter, f = s theta - L theta^2 / 2: the extremal case."""
-
-    size = 1
-
-    def __init__(self, s, lipschitz):
-        self.s, self.lipschitz = s, lipschitz
-
-    def outputs(self, parameters, x):
-        """One output for the one input."""
-        theta = np.asarray(parameters)
-        return self.s * theta - self.lipschitz * theta**2 / 2
-
-    def vjp(self, parameters, x):
-        """Return the output, and the product with the derivative."""
-        slope = self.s - self.lipschitz * np.asarray(parameters)
-        return self.outputs(parameters, x), lambda weights: slope * weights
-
-    def tangent_kernel(self, parameters, x, other=None):
-        """Square of the derivative."""
-        return np.square(self.s - self.lipschitz * np.asarray(parameters))[:, None]
 
 
 def training(n, d, m, scale, seed, *, factor=1.0, times=None):
@@ -78,6 +56,53 @@ def test_bounds_are_attained_by_a_parabola(ratio):
     assert (loss < np.exp(-loose.rate * times[2])) == (ratio < 0.25)
     # Control: a bound two per cent smaller would be false.
     assert path.distance[-1] > 0.98 * bounds.distance
+
+
+def test_deviation_of_a_parabola():
+    """At the end (1 - kappa - h) sigma / L, half the bound at small h, a quarter near one half.
+
+    The bound's expansion agrees with its closed form where they meet.
+    """
+    s, lipschitz = 2.0, 0.5
+    for ratio in (1e-3, 0.1, 0.25, 0.49):
+        constants = LazyConstants(1, ratio * s**2 / lipschitz, s, s, lipschitz)
+        kappa = np.sqrt(1 - 2 * ratio)
+        exact = s / lipschitz * (1 - kappa - ratio)
+        bound = sharp_bounds(constants).deviation
+        assert 0.25 * bound < exact < 0.51 * bound
+        times = [0.0, 30.0 / sharp_bounds(constants).rate]
+        path = compare(Parabola(s, lipschitz), [0.0], [[0.0]], [constants.residual], times,
+                       rtol=1e-11, atol=1e-13).statistics  # fmt: skip
+        assert path.deviation[1] == pytest.approx(exact, rel=1e-3)
+    sides = [
+        sharp_bounds(LazyConstants(1, h, 1.0, 1.0, 1.0)).deviation / h**2
+        for h in (0.9995e-3, 0.9996e-3)  # 1 - kappa crosses 1e-3
+    ]
+    assert sides[0] == pytest.approx(sides[1], rel=1e-6)
+    assert sides[0] == pytest.approx(1.0, rel=2e-3)
+
+
+def test_deviation_needs_no_condition_number():
+    """Stretched inputs at the same h: the theorem's bound grows by sigma_max^2, ours does not."""
+    found = []
+    for stretch in (1.0, 4.0):
+        rng = np.random.default_rng(4)
+        x = rng.standard_normal((6, 20)) + (stretch - 1) * rng.standard_normal(20)
+        y = rng.standard_normal(6)
+        net = TwoLayer(20, 200, GELU)
+        theta = net.initialise(paired=True, rng=rng)
+        lipschitz = net.lipschitz(x).upper
+        constants = measure(net, theta, x, y, lipschitz=lipschitz)
+        y *= 0.2 / constants.ratio
+        constants = measure(net, theta, x, y, lipschitz=lipschitz)
+        assert constants.ratio == pytest.approx(0.2)
+        times = np.linspace(0, 8, 9) * 6 / constants.sigma_min**2
+        path = compare(net, theta, x, y, times).statistics
+        ours = sharp_bounds(constants).deviation
+        assert path.deviation.max() < ours
+        loose = 8 * constants.ratio * constants.residual * constants.sigma_max**2
+        found.append(loose / constants.sigma_min**3 / ours)
+    assert found[1] > 5 * found[0]
 
 
 def test_the_hypothesis_cannot_be_weakened():
@@ -186,6 +211,10 @@ def test_refusals():
     """Each message names the argument."""
     with pytest.raises(ValueError, match="sigma_max must be at least sigma_min = 2"):
         LazyConstants(1, 1.0, 2.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="lipschitz must be positive, got 0"):
+        Parabola(1.0, 0.0)
+    with pytest.raises(ValueError, match=r"parameters must have shape \(1\)"):
+        Parabola(1.0, 1.0).outputs([0.0, 1.0], [[0.0]])
     with pytest.raises(ValueError, match="sigma_min must be positive"):
         LazyConstants(1, 1.0, 0.0, 1.0, 1.0)
     net = TwoLayer(2, 2, TANH)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
-from traindyn.kernels import Network, infinite_width
+from traindyn.kernels import (
+    Network,
+    antipodal_mean,
+    infinite_width,
+    random_covariances,
+    width_corrections,
+)
 
 X = np.random.default_rng(1).standard_normal((5, 3))
 
@@ -88,6 +94,77 @@ def test_second_set_of_inputs(activation):
         assert np.linalg.eigvalsh(theirs)[0] > 0
 
 
+@pytest.mark.parametrize("activation", [TANH, ERF, GELU], ids=lambda a: a.name)
+def test_width_corrections(activation):
+    """Mean and variance of the random covariance, against 60 000 draws at widths 100 and 400."""
+    found = width_corrections(X, depth=3, activation=activation, bias=0.3)
+    limit = np.diag(infinite_width(X, depth=3, activation=activation, bias=0.3).nngp)
+    np.testing.assert_allclose(found.nngp, limit, rtol=1e-8)
+    shifts, spreads = [], []
+    for n in (100, 400):
+        drawn = random_covariances(
+            X[:1], (n, n), activation=activation, bias=0.3, replicas=60_000, rng=n
+        ).ravel()
+        shifts.append((drawn.mean() - limit[0]) * n)
+        spreads.append(drawn.var() * n)
+        error = drawn.std() * n / 60_000**0.5
+    # The next order halves twice.
+    assert abs(spreads[1] / found.spread[0] - 1) < 0.05
+    assert abs(shifts[1] - found.shift[0]) < 5 * error + 0.02 * abs(found.shift[0])
+    np.testing.assert_allclose(found.excess, 3 * found.spread / limit**2)
+
+
+def test_rectifier_is_exact():
+    """A bias-free rectifier: E S^2 = (E S)^2 (1 + 5/n)^(L-1) at every width."""
+    widths = (3, 7, 5)
+    drawn = random_covariances(X[:1], widths, activation=RELU, replicas=400_000, rng=1).ravel()
+    exact = np.prod([1 + 5 / n for n in widths])
+    ratio = np.mean((drawn / (np.square(X[0]).sum() / 24)) ** 2)
+    assert ratio == pytest.approx(exact, rel=0.08)
+    assert abs(drawn.mean() / (np.square(X[0]).sum() / 24) - 1) < 5 * (exact / 400_000) ** 0.5
+    found = width_corrections(X, depth=4, activation=RELU)
+    np.testing.assert_allclose(found.excess, 45.0)
+    np.testing.assert_allclose(found.shift, 0.0, atol=1e-12)
+
+
+def test_antipodal_mean():
+    """Networks of width five against the exact sum; at large width one less 3/(2n)."""
+    x = np.array([[1.0, 0.5], [-1.0, -0.5]])
+    net = Network((2, 5, 5, 1), RELU)
+    rng = np.random.default_rng(8)
+    seen = np.array([net.tangent_kernel(net.initialise(rng=rng), x)[0, 1] for _ in range(6000)])
+    limit = infinite_width(x, depth=3, activation=RELU).ntk[0, 1]
+    error = seen.std() / 6000**0.5
+    assert abs(seen.mean() - limit * antipodal_mean(5)) < 4.5 * error
+    assert abs(seen.mean() - limit) > 4.5 * error
+    gaps = [(1 - antipodal_mean(n)) * n for n in (100, 1000)]
+    np.testing.assert_allclose(gaps, 1.5, atol=0.02)
+
+
+def test_random_covariances_have_the_law_of_networks():
+    """First two moments of the whole matrix against networks with all their weights."""
+    net = Network((3, 4, 6, 8), TANH, bias=0.5)
+    rng = np.random.default_rng(5)
+    seen = []
+    for _ in range(8000):
+        first, second, _last = net.layers(net.initialise(rng=rng))
+        hidden = np.tanh(X[:2] @ first.weights.T / 3**0.5 + 0.5 * first.biases)
+        hidden = np.tanh(hidden @ second.weights.T / 2.0 + 0.5 * second.biases)
+        seen.append(hidden @ hidden.T / 6 + 0.25)
+    drawn = random_covariances(X[:2], (4, 6), activation=TANH, bias=0.5, replicas=8000, rng=2)
+    for power in (1, 2):
+        left, right = np.array(seen) ** power, drawn**power
+        error = np.sqrt((left.var(axis=0) + right.var(axis=0)) / 8000)
+        assert np.all(np.abs(left.mean(axis=0) - right.mean(axis=0)) < 5 * error)
+    # Control: one layer less.
+    short = random_covariances(X[:2], (6,), activation=TANH, bias=0.5, replicas=8000, rng=2)
+    assert np.all(np.abs(short.mean(axis=0) - np.mean(seen, axis=0)).max() > 10 * error.max())
+    np.testing.assert_allclose(
+        random_covariances(X, (), activation=TANH, bias=0.5, replicas=2, rng=0)[1],
+        infinite_width(X, depth=1, activation=TANH, bias=0.5).nngp,
+    )
+
+
 def test_refusals():
     """Each message names the argument."""
     with pytest.raises(ValueError, match="depth must be an integer >= 1, got 0"):
@@ -98,3 +175,7 @@ def test_refusals():
         infinite_width(np.empty((4, 0)), depth=2, activation=RELU)
     with pytest.raises(ValueError, match="x must be finite"):
         infinite_width([[np.nan]], depth=2, activation=RELU)
+    with pytest.raises(ValueError, match="x must not be zero where there is no bias"):
+        width_corrections(np.zeros((1, 3)), depth=2, activation=TANH)
+    with pytest.raises(ValueError, match=r"widths\[1\] must be an integer >= 1, got 0"):
+        random_covariances(X, (2, 0), activation=RELU, replicas=1, rng=0)

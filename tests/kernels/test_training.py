@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from traindyn.activations import ERF, GELU, IDENTITY, TANH
-from traindyn.kernels import Network, TwoLayer, compare
+from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
+from traindyn.kernels import (
+    KernelFlow,
+    Network,
+    TwoLayer,
+    compare,
+    infinite_width,
+    rectifier_drift,
+    wide_ensemble,
+)
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((6, 5))
@@ -103,6 +111,87 @@ def test_rates_in_the_width():
     assert -0.65 < slopes[0] < -0.3
     assert -1.25 < slopes[1] < -0.75
     assert -1.4 < slopes[2] < -0.6
+
+
+def test_ensemble_of_linear_models():
+    """Depth one: gradient descent by hand on 4000 draws of the weights."""
+    times, step = np.array([0.0, 0.6, 6.0]), 0.3
+    found = wide_ensemble(
+        X, Y, FRESH, times, depth=1, activation=IDENTITY, bias=0.5, step_size=step
+    )
+    rng = np.random.default_rng(3)
+    inputs = np.concatenate([X / 5**0.5, np.full((6, 1), 0.5)], axis=1)
+    others = np.concatenate([FRESH / 5**0.5, np.full((3, 1), 0.5)], axis=1)
+    theta = rng.standard_normal((6, 4000))
+    seen = []
+    for k in range(21):
+        if k in (0, 2, 20):
+            seen.append((others @ theta).T)
+        theta = theta + step / 6 * inputs.T @ (Y[:, None] - inputs @ theta)
+    for row, drawn in enumerate(seen):
+        error = np.sqrt(np.diag(found.covariance[row]) / 4000)
+        assert np.all(np.abs(drawn.mean(axis=0) - found.mean[row]) < 5 * error)
+        np.testing.assert_allclose(np.cov(drawn.T), found.covariance[row], atol=0.25)
+    start = infinite_width(FRESH, depth=1, activation=IDENTITY, bias=0.5).nngp
+    np.testing.assert_allclose(found.covariance[0], start, atol=1e-12)
+
+
+def test_ensemble_of_the_last_layer_is_the_posterior():
+    """Trained for ever, the last layer alone gives the Gaussian process conditioned on the data."""
+    both = np.concatenate([X, FRESH])
+    sigma = infinite_width(both, depth=3, activation=ERF, bias=0.3).nngp
+    found = wide_ensemble(X, Y, FRESH, [np.inf], depth=3, activation=ERF, bias=0.3, last_layer=True)
+    gain = np.linalg.solve(sigma[:6, :6], sigma[:6, 6:]).T
+    np.testing.assert_allclose(found.mean[0], gain @ Y, atol=1e-9)
+    np.testing.assert_allclose(found.covariance[0], sigma[6:, 6:] - gain @ sigma[:6, 6:], atol=1e-9)
+    # Control: all layers trained leave another law.
+    whole = wide_ensemble(X, Y, FRESH, [np.inf], depth=3, activation=ERF, bias=0.3)
+    assert np.abs(whole.mean - found.mean).max() > 0.02
+    assert np.abs(whole.covariance - found.covariance).max() > 0.01
+
+
+def test_response_of_wide_networks():
+    """Each network from its own start: the distance to the limit falls like n^{-1/2}."""
+    limit = wide_ensemble(X, Y, FRESH, [4.0], depth=2, activation=ERF, bias=0.3, step_size=0.2)
+    gaps = []
+    for width in (100, 6400):
+        seen = []
+        for seed in range(24):
+            net = Network((5, width, 1), ERF, bias=0.3)
+            theta = net.initialise(rng=seed)
+            path = compare(net, theta, X, Y, [0.0, 4.0], step_size=0.2, fresh=FRESH).statistics
+            expected = path.fresh[0] + limit.response[0] @ (Y - path.outputs[0])
+            seen.append(np.linalg.norm(path.fresh[1] - expected))
+        gaps.append(np.mean(seen))
+    assert 4 < gaps[0] / gaps[1] < 16
+
+
+def test_drift_of_rectifiers():
+    """Two inputs with opposite targets, 300 networks of width 2000; tanh has no such term."""
+    angles = np.array([-0.3, 0.3])
+    x, y = 2**0.5 * np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([1.0, -1.0])
+    limit = infinite_width(x, depth=2, activation=RELU, bias=0.3).ntk
+    a = KernelFlow(limit, y, step_size=0.4).coefficients([4.0])[0, 0]
+    own, cross = x[0] @ x.T / 2 + 0.09
+    wanted = rectifier_drift(own, cross, a)
+    drift = {}
+    for activation in (RELU, TANH):
+        net, seen = Network((2, 2000, 1), activation, bias=0.3), []
+        for seed in range(300 if activation is RELU else 20):
+            theta = net.initialise(rng=seed)
+            path = compare(
+                net, theta, x, y + net.outputs(theta, x), [0.0, 4.0], step_size=0.4, keep=True
+            )
+            change = net.tangent_kernel(path.snapshots.parameters[1], x)
+            change -= net.tangent_kernel(theta, x)
+            seen.append([change[0, 0] + change[1, 1], 2 * change[0, 1]])
+        drift[activation.name] = np.array(seen) * 2000**0.5 / 2
+    error = drift["relu"].std(axis=0) / 300**0.5
+    assert np.all(np.abs(drift["relu"].mean(axis=0) - wanted) < 4.5 * error + 0.02)
+    assert drift["relu"].mean(axis=0)[1] > 0.25
+    assert abs(drift["tanh"].mean(axis=0)[1]) < 0.1
+    with pytest.raises(ValueError, match=r"cross must be in \[0, 1\), got 1"):
+        rectifier_drift(1.0, 1.0, 1.0)
 
 
 def test_refusals():

@@ -89,6 +89,49 @@ def test_lipschitz_constant_in_closed_form():
     assert TwoLayer(3, 16, TANH, scale=2.0).lipschitz(x).upper == pytest.approx(exact / 2)
 
 
+@pytest.mark.parametrize(("n", "d"), [(3, 10), (30, 6), (200, 12)])
+def test_lipschitz_constant_of_many_inputs(n, d):
+    """GELU: attained at zero for any inputs; the relaxation is close, Frobenius and Gram not."""
+    x = np.random.default_rng(n).standard_normal((n, d))
+    net = TwoLayer(d, 10, GELU, scale=2.0)
+    found = net.lipschitz(x)
+    assert 0.95 * found.upper < found.lower <= found.upper <= found.frobenius
+    there = np.zeros((10, d))
+    there[3] = 1e-5 * found.direction
+    attained = net.jacobian_distance(np.zeros(10 * d), there.ravel(), x) / 1e-5
+    assert attained == pytest.approx(found.lower, rel=1e-4)
+    # The quartic itself, against random directions and its Gram matrix.
+    front = 2.0 / 10**0.5 * 2 / (2 * np.pi) ** 0.5
+    draws = np.random.default_rng(0).standard_normal((d, 2000))
+    draws /= np.linalg.norm(draws, axis=0)
+    assert front * np.sqrt(((x @ draws) ** 4).sum(axis=0).max()) < found.lower
+    gram = front * np.sqrt(np.linalg.eigvalsh((x @ x.T) ** 2)[-1])
+    assert found.upper <= gram * (1 + 1e-12)
+    if n == 200:
+        assert found.upper < 0.85 * gram
+    # Frobenius norm: attained along the top direction of its quadratic form.
+    squares = np.square(x).sum(axis=1)
+    there[3] = 1e-5 * np.linalg.eigh((x.T * squares) @ x)[1][:, -1]
+    far = net.jacobian_distance(np.zeros(10 * d), there.ravel(), x, frobenius=True) / 1e-5
+    assert far == pytest.approx(found.frobenius, rel=1e-4)
+    rows = jacobian(net, there.ravel(), x) - jacobian(net, np.zeros(10 * d), x)
+    assert far == pytest.approx(np.linalg.norm(rows) / 1e-5, rel=1e-6)
+
+
+def test_lipschitz_constant_of_gaussian_inputs():
+    """Chevet's bound holds on average with room, and with its tail in every draw."""
+    for n, d in ((10, 10), (100, 10), (400, 20)):
+        net = TwoLayer(d, 10, GELU)
+        draws = [net.lipschitz(np.random.default_rng(seed).standard_normal((n, d))).lower
+                 for seed in range(5)]  # fmt: skip
+        assert np.mean(draws) < net.gaussian_lipschitz(n, miss=1.0) < 2 * np.mean(draws)
+        assert max(draws) < net.gaussian_lipschitz(n)
+    wide = TwoLayer(10, 40, GELU, scale=3.0)
+    assert wide.gaussian_lipschitz(10) == pytest.approx(
+        1.5 * TwoLayer(10, 10, GELU).gaussian_lipschitz(10)
+    )
+
+
 def test_refusals():
     """Each message names the argument."""
     with pytest.raises(ValueError, match="width must be even, got 5"):
@@ -99,6 +142,8 @@ def test_refusals():
         TwoLayer(3, 4, TANH, scale=0.0)
     with pytest.raises(ValueError, match=r"second derivative for the Lipschitz constant.*relu"):
         TwoLayer(4, 2, RELU).lipschitz(X)
+    with pytest.raises(ValueError, match=r"miss must be in \(0, 1\], got 0"):
+        TwoLayer(4, 2, TANH).gaussian_lipschitz(5, miss=0.0)
     with pytest.raises(ValueError, match="x must not be zero"):
         TwoLayer(4, 2, TANH).lipschitz(np.zeros((2, 4)))
     with pytest.raises(ValueError, match=r"parameters must have shape \(8\)"):
