@@ -52,6 +52,10 @@ Array: TypeAlias = NDArray[np.float64]
 _LOOK = 4
 """Lanczos steps between two looks at the Ritz values."""
 
+_QUICKLY: Any = {"xla_backend_optimization_level": 0}
+"""Options that halve the time to compile, which for most shapes of network is longer than all
+products take. These are as fast as without: they are multiplications by matrices."""
+
 
 @dataclass(frozen=True)
 class HessianNorms:
@@ -415,7 +419,7 @@ class _Pair:
     vector: Array | None
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=_QUICKLY)
 def prepare(network: Network, arrays: Any, point: jax.Array, output: Any) -> Any:
     """Linearise at a point: per layer (delta, g); the product with N; the data of G."""
 
@@ -452,7 +456,7 @@ def flatten(network: Network, arrays: Any) -> Array:
     )
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=_QUICKLY)
 def _advance(
     network: Network, product: Any, metrics: Any, pairs: Any, flat: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
