@@ -79,8 +79,9 @@ class Evidence:
     error : float
         Tolerance, standard error, critical distance or margin; see the check.
     false_alarm : float
-        Upper bound on the probability that the check fails although the claim is true.
-        Zero for deterministic checks.
+        Upper bound on the probability that the check fails although the claim is true; of
+        one-sided tests, that it passes although the claim is false
+        (:mod:`traindyn.ledger.one_sided`). Zero for deterministic checks.
     n : int
         Number of elements compared, or of samples used.
     control : ControlResult

@@ -214,9 +214,9 @@ def _ledger_page(ledger: dict[str, Any]) -> str:
     parts = [
         "# Ledger of claims\n",
         f"{len(claims)} claims, each with its verdict and the numbers that decide it. Every check "
-        "also ran on a wrong variant of its claim, and rejected it. The probability that some "
-        f"true claim would have failed by chance is at most "
-        f"{number(ledger['false_alarm_total'], 2)}.\n",
+        "also ran on a wrong variant of its claim, and rejected it. The probability that chance "
+        "alone decided some verdict wrongly (a true claim failed or, in one-sided tests, a false "
+        f"one passed) is at most {number(ledger['false_alarm_total'], 2)}.\n",
         counts + "\n",
         *_sources(ledger),
         f"Profile `{ledger['profile']}`, seed `{ledger['seed']}`, "
