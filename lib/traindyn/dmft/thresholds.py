@@ -33,6 +33,7 @@ __all__ = [
     "Threshold",
     "Thresholds",
     "crossing",
+    "crossing_window",
     "delta_star",
     "extrapolate",
     "half_point",
@@ -411,11 +412,37 @@ def local_crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
     """
     grid = _validate.increasing("deltas", deltas)
     values = _validate.finite("statistics", statistics, shape=(grid.size,))
+    near = crossing_window(values)
+    return crossing(grid[near], values[near])
+
+
+def crossing_window(statistics: ArrayLike) -> slice:
+    """Find the four values around the last one below one.
+
+    Parameters
+    ----------
+    statistics : array_like, shape (D,)
+
+    Returns
+    -------
+    slice
+
+    Raises
+    ------
+    ValueError
+        If no value is below one.
+
+    Examples
+    --------
+    >>> crossing_window([0.2, 0.5, 0.8, 1.1, 1.3, 1.4])
+    slice(1, 5, None)
+    """
+    values = _validate.finite("statistics", statistics)
     below = np.flatnonzero(values < 1)
     if below.size == 0:
         raise ValueError(f"statistics must be below one somewhere, got at least {values.min():.4g}")
-    first = int(np.clip(below[-1] - 1, 0, max(grid.size - 4, 0)))
-    return crossing(grid[first : first + 4], values[first : first + 4])
+    first = int(np.clip(below[-1] - 1, 0, max(values.size - 4, 0)))
+    return slice(first, first + 4)
 
 
 def extrapolate(times: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> Estimate:

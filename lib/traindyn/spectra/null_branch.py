@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from traindyn import _validate
 from traindyn.dmft.kernels import hard_basis
-from traindyn.dmft.thresholds import Thresholds, local_crossing
+from traindyn.dmft.thresholds import Thresholds, crossing, crossing_window
 from traindyn.laws import HardSubspace
 from traindyn.parallel import map_ordered
 from traindyn.problems.base import RNG
@@ -115,7 +115,10 @@ def null_branch_curve(
         columns = statistics[:, i]
         left_out = (columns.sum(axis=1, keepdims=True) - columns) / (number - 1)
         if left_out[0].max() < 1 < left_out[-1].min():
-            values[i] = local_crossing(grid, columns.mean(axis=1))
-            roots = np.array([local_crossing(grid, column) for column in left_out.T])
+            mean = columns.mean(axis=1)
+            # One window for all: a root must not jump because a replica is left out.
+            near = crossing_window(mean)
+            values[i] = crossing(grid[near], mean[near])
+            roots = np.array([crossing(grid[near], column[near]) for column in left_out.T])
             errors[i] = np.sqrt((number - 1) * roots.var())
     return Thresholds(np.array(wanted), values, errors, grid, statistics)
