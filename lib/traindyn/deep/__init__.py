@@ -20,6 +20,15 @@ except ImportError as error:
 jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
 
 from traindyn.deep.activations import ACTIVATIONS, resolve  # noqa: E402
+from traindyn.deep.blocks import (  # noqa: E402
+    HessianBlocks,
+    VectorNorm,
+    hessian_blocks,
+    hessian_images,
+    last_blocks,
+    two_layer_vector_norm,
+    vector_norm,
+)
 from traindyn.deep.builders import (  # noqa: E402
     convolutional,
     densenet,
@@ -48,7 +57,26 @@ from traindyn.deep.hessian import (  # noqa: E402
     hessian_product,
     two_layer_eigenvalues,
 )
+from traindyn.deep.narrow import narrow  # noqa: E402
 from traindyn.deep.network import Layer, Network  # noqa: E402
+from traindyn.deep.propagation import (  # noqa: E402
+    IncomingNorms,
+    dependence,
+    gradient_moment_bound,
+    gradient_squares,
+    incoming_norms,
+    relu_gradient_moment,
+)
+from traindyn.deep.sketch import Sketch, positions, sketch  # noqa: E402
+from traindyn.deep.spectrum import TwoLayerSpectrum  # noqa: E402
+from traindyn.deep.tails import (  # noqa: E402
+    columns_threshold,
+    linear_threshold,
+    printed_series_threshold,
+    series_threshold,
+    series_variance,
+    vector_threshold,
+)
 from traindyn.deep.tangent import (  # noqa: E402
     Linearisation,
     gradients,
@@ -56,38 +84,64 @@ from traindyn.deep.tangent import (  # noqa: E402
     tangent_kernel,
 )
 from traindyn.deep.train import Descent, descend  # noqa: E402
+from traindyn.deep.two_layer import TwoLayerNorm  # noqa: E402
 
 __all__ = [
     "ACTIVATIONS",
     "BallNorms",
     "Descent",
     "GraphReport",
+    "HessianBlocks",
     "HessianNorms",
+    "IncomingNorms",
     "Layer",
     "Linearisation",
     "Linearity",
     "Network",
+    "Sketch",
+    "TwoLayerNorm",
+    "TwoLayerSpectrum",
+    "VectorNorm",
+    "columns_threshold",
     "convolutional",
     "densenet",
+    "dependence",
     "descend",
     "drop_edges",
     "edge_weights",
     "from_graph",
     "fully_connected",
+    "gradient_moment_bound",
+    "gradient_squares",
     "gradients",
     "hessian_ball",
+    "hessian_blocks",
+    "hessian_images",
     "hessian_norms",
     "hessian_operator",
     "hessian_product",
+    "incoming_norms",
     "influences",
     "inspect",
+    "last_blocks",
+    "linear_threshold",
     "linearise",
     "linearity",
+    "narrow",
+    "positions",
+    "printed_series_threshold",
     "random_graph",
+    "relu_gradient_moment",
     "residual",
     "resolve",
+    "series_threshold",
+    "series_variance",
+    "sketch",
     "tangent_kernel",
     "two_layer_eigenvalues",
+    "two_layer_vector_norm",
+    "vector_norm",
+    "vector_threshold",
     "vertex_layers",
     "with_bottlenecks",
 ]

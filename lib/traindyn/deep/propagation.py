@@ -1,0 +1,295 @@
+r"""What passes from layer to layer: derivatives, mean squares of gradients, dependence.
+
+The mean square of a gradient of a network of ReLU, over its random weights, is an average over
+paths. Walk backwards from the output, at each neuron to one of its parents, all equally likely,
+until an input. A walk of length :math:`\ell` that ends at entry i of x contributes
+:math:`\ell\, 2^{1 - \ell} x_i^2`, so
+
+.. math:: E |\nabla f|^2 = E_{walk}\big[ \ell\, 2^{1 - \ell} x_{end}^2 \big] ,
+
+exactly, on every directed acyclic graph and at any width; for L layers
+:math:`L\, 2^{1 - L} |x|^2 / d`. It holds because the sign of a neuron does not depend on its
+modulus, nor on the modulus of its gradient, and distinct parents have uncorrelated signs. This
+is Proposition 2.4.4 of ZHU with equality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+from traindyn.deep.activations import ACTIVATIONS, identity
+from traindyn.deep.connections import Dense, Masked
+from traindyn.deep.network import RNG, Layer, Network, forward, read
+
+__all__ = [
+    "IncomingNorms",
+    "dependence",
+    "gradient_moment_bound",
+    "gradient_squares",
+    "incoming_norms",
+    "relu_gradient_moment",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IncomingNorms:
+    """Norms of the derivatives of the neurons that an output reads.
+
+    Attributes
+    ----------
+    spectral, frobenius : ndarray, shape (L - 1,)
+        In the weights of each layer but the last.
+    count : int
+        How many neurons the output reads.
+    """
+
+    spectral: Array
+    frobenius: Array
+    count: int
+
+
+def incoming_norms(
+    network: Network, weights: ArrayLike, point: ArrayLike, *, output: int = 0
+) -> IncomingNorms:
+    r"""Norms of :math:`\partial f_{S_k} / \partial w^{(l)}` (ZHU Lemma A.2.1).
+
+    :math:`f_{S_k}` are the values that output k reads. Divided by the root of their number, the
+    derivative is the block :math:`H^{(l, L)}` of the Hessian of the output.
+
+    Parameters
+    ----------
+    network : Network
+        Of matrices.
+    weights : array_like, shape (P,)
+    point : array_like, shape (d,)
+    output : int
+
+    Returns
+    -------
+    IncomingNorms
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, an entry is not finite, or a layer is not a matrix.
+    """
+    read_by = _masks(network)[-1][network.check_output(output)]
+    x = network.check_point(point)
+    jacobian, squares = _incoming(network, network.unpack(weights), x)
+    spectral, frobenius = [], []
+    for derivative, square in zip(jacobian[:-1], squares[:-1]):
+        rows = np.asarray(derivative)[read_by] * np.sqrt(np.asarray(square))
+        gram = rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows
+        spectral.append(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
+        frobenius.append(np.sqrt(np.trace(gram)))
+    return IncomingNorms(np.array(spectral), np.array(frobenius), int(read_by.sum()))
+
+
+def dependence(network: Network) -> NDArray[np.int64]:
+    """Count the weights of each layer that a neuron depends on, at most (ZHU Proposition A.9.1).
+
+    Parameters
+    ----------
+    network : Network
+        Of matrices.
+
+    Returns
+    -------
+    ndarray of int, shape (L,)
+        Per layer of weights, the maximum over all neurons of the network. Bounded by a
+        polynomial in the largest in-degree, however many neurons there are.
+
+    Raises
+    ------
+    ValueError
+        If a layer is not a matrix.
+
+    Examples
+    --------
+    >>> from traindyn.deep import fully_connected
+    >>> dependence(fully_connected([2, 5, 7]))
+    array([10,  5])
+    """
+    masks, degrees = _masks(network), network.in_degrees
+    most = np.zeros(network.depth, dtype=np.int64)
+    # Ancestors among the neurons of each layer, as one row per neuron of the current layer.
+    ancestors: list[list[NDArray[np.bool_]]] = [[]]
+    for depth, (layer, mask) in enumerate(zip(network.layers, masks), start=1):
+        found = [np.zeros((mask.shape[0], d.size), dtype=bool) for d in degrees[: depth - 1]]
+        edges, first = mask.copy(), 0
+        if layer.skips is not None:
+            edges[tuple(np.asarray(part) for part in layer.skips)] = True
+        for source in layer.sources:
+            size = network.inputs if source == 0 else degrees[source - 1].size
+            block = edges[:, first : first + size].astype(np.float32)
+            for number, earlier in enumerate(ancestors[source]):
+                found[number] |= block @ earlier.astype(np.float32) > 0
+            first += size
+        found.append(np.eye(mask.shape[0], dtype=bool))
+        ancestors.append(found)
+        for number, one in enumerate(found):
+            most[number] = max(most[number], int((one @ degrees[number]).max()))
+    return most
+
+
+def relu_gradient_moment(network: Network, point: ArrayLike) -> Array:
+    r"""Mean of :math:`|\nabla f_k|^2` over standard Gaussian weights, for networks of ReLU.
+
+    Exact, by a recursion for the mean squares of values and gradients.
+
+    Parameters
+    ----------
+    network : Network
+        Of matrices, with hidden neurons of ReLU, linear outputs and no skip connections.
+    point : array_like, shape (d,)
+
+    Returns
+    -------
+    ndarray, shape (outputs,)
+
+    Raises
+    ------
+    ValueError
+        If the network is not of this kind.
+
+    Examples
+    --------
+    Three layers of any size, at :math:`|x|^2 = d`: 3/4.
+
+    >>> from traindyn.deep import fully_connected
+    >>> relu_gradient_moment(fully_connected([4, 1, 7, 1], activation="relu"), np.ones(4))
+    array([0.75])
+    """
+    values = [network.check_point(point) ** 2]
+    gradients = [np.zeros(network.inputs)]
+    for depth, (layer, mask) in enumerate(zip(network.layers, _masks(network)), start=1):
+        wanted = identity if depth == network.depth else ACTIVATIONS["relu"]
+        if layer.activations != (wanted,) or layer.skips is not None:
+            raise ValueError(
+                "network must have hidden neurons of ReLU, linear outputs and no skip "
+                f"connections, layer {depth} is different"
+            )
+        share = mask / np.count_nonzero(mask, axis=1, keepdims=True)
+        half = 1.0 if depth == network.depth else 0.5
+        value = np.concatenate([values[source] for source in layer.sources])
+        gradient = np.concatenate([gradients[source] for source in layer.sources])
+        values.append(half * (share @ value))
+        gradients.append(half * (share @ (value + gradient)))
+    return gradients[-1]
+
+
+def gradient_moment_bound(constant: float, power: float, depth: int) -> float:
+    r"""Lower bound of :math:`E |\nabla f|^2` for homogeneous activations (ZHU Proposition 2.4.4).
+
+    :math:`\min(1, \min_{1 \le j \le L - 1} C^{1 + r + \dots + r^{j - 1}})` for Gaussian inputs. The
+    source states it for the square of :math:`E |\nabla f|`, which is false, and with j up to L,
+    which is more than its proof needs.
+
+    Parameters
+    ----------
+    constant : float
+        Mean square C of the activation at a standard Gaussian variable.
+    power : float
+        Degree r of homogeneity, at least one: below one the last step of the proof, Jensen's
+        inequality, goes the other way.
+    depth : int
+        Number L of layers of weights.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> gradient_moment_bound(0.5, 1, 3)
+    0.25
+    """
+    constant = _validate.positive("constant", constant)
+    power, depth = _validate.number("power", power), _validate.integer("depth", depth, least=1)
+    if power < 1:
+        raise ValueError(f"power must be at least 1, got {power!r}")
+    exponents = np.cumsum(power ** np.arange(depth - 1))
+    return float(min(1.0, *(constant**exponents), 1.0))
+
+
+def gradient_squares(
+    network: Network, draws: int, *, point: ArrayLike | None = None, rng: RNG
+) -> Array:
+    r"""Draw :math:`|\nabla f|^2` of the first output at random weights.
+
+    Parameters
+    ----------
+    network : Network
+    draws : int
+    point : array_like, shape (d,), optional
+        A standard Gaussian input for each draw, unless given.
+    rng : int, SeedSequence or Generator
+
+    Returns
+    -------
+    ndarray, shape (draws,)
+    """
+    draws = _validate.integer("draws", draws, least=1)
+    generator = np.random.default_rng(rng)
+    weights = generator.standard_normal((draws, network.parameters))
+    if point is None:
+        points = generator.standard_normal((draws, network.inputs))
+    else:
+        points = np.broadcast_to(network.check_point(point), (draws, network.inputs))
+    return np.asarray(_squares(network, [part.T for part in network.split(weights.T)], points))
+
+
+def _masks(network: Network) -> list[NDArray[np.bool_]]:
+    """Which inputs the neurons of each layer read."""
+    return [_mask(layer) for layer in network.layers]
+
+
+def _mask(layer: Layer) -> NDArray[np.bool_]:
+    connection = layer.connection
+    if isinstance(connection, Masked):
+        return np.asarray(connection.mask)
+    if isinstance(connection, Dense):
+        return np.ones((connection.size, connection.fan), dtype=bool)
+    raise ValueError(
+        f"network must have layers of matrices, got one with {type(connection).__name__}"
+    )
+
+
+@jax.jit
+def _incoming(network: Network, arrays: Any, point: jax.Array) -> tuple[Any, Any]:
+    """Differentiate what the last layer reads in the sums of each layer; |g|^2 of these."""
+
+    def incoming(shifts: Any) -> Any:
+        inputs = forward(network, arrays, point, shifts)[1]
+        return inputs[-1], inputs
+
+    zero = [jnp.zeros(layer.connection.size) for layer in network.layers]
+    jacobian, inputs = jax.jacrev(incoming, has_aux=True)(zero)
+    squares = []
+    for layer, g in zip(network.layers, inputs):
+        metric = layer.connection.metric(g, jnp.zeros(layer.connection.size))
+        ones, nothing = jnp.ones(layer.connection.size), jnp.zeros(layer.connection.fan)
+        squares.append(layer.connection.contract(metric, ones, nothing)[0])
+    return jacobian, squares
+
+
+@jax.jit
+def _squares(network: Network, parts: Any, points: jax.Array) -> jax.Array:
+    def square(parts: Any, point: jax.Array) -> jax.Array:
+        def value(parts: Any) -> jax.Array:
+            arrays = [layer.connection.unpack(w) for layer, w in zip(network.layers, parts)]
+            return read(network, forward(network, arrays, point)[0])[0]
+
+        return jnp.sum(jnp.stack([jnp.sum(g**2) for g in jax.grad(value)(parts)]))
+
+    squares: jax.Array = jax.vmap(square)(parts, points)
+    return squares
