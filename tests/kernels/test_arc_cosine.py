@@ -15,6 +15,7 @@ def test_moments_to_rounding():
     fill(False, np.ones(1), np.ones(R.size), R[None].copy(), value, slope)
     share = (np.pi - np.arccos(R)) / (2 * np.pi)
     np.testing.assert_allclose(slope[0], share, atol=4e-16)
+    assert slope[0, 0] == 0.0 and slope[0, 20_000] == 0.5
     exact = np.sqrt((1 - R) * (1 + R)) / (2 * np.pi) + share * R
     np.testing.assert_allclose(value[0], exact, atol=4e-16)
 

@@ -21,7 +21,6 @@ __all__ = ["fill", "mirror", "recur"]
 Array = NDArray[np.float64]
 
 _HALF_OVER_PI = 0.5 / math.pi
-_QUARTER_TURN = 0.5 * math.pi
 _FAST = {"contract", "nsz", "nnan", "ninf"}
 
 
@@ -50,10 +49,10 @@ def _moments(r: float) -> tuple[float, float]:
     size = min(abs(r), 1.0)
     half = 0.5 * (1.0 - size)
     z = min(half, size * size)
-    arc = math.sqrt(z) * _arc_sine_ratio(8.0 * z - 1.0)
-    far = _QUARTER_TURN - 2.0 * arc
-    angle = math.copysign(far if size > 0.5 else arc, r)
-    share = 0.25 + angle * _HALF_OVER_PI
+    # In turns, so that correlations of plus and minus one give exactly a half and zero.
+    near = math.sqrt(z) * _arc_sine_ratio(8.0 * z - 1.0) * _HALF_OVER_PI
+    far = 0.25 - 2.0 * near
+    share = 0.25 + math.copysign(far if size > 0.5 else near, r)
     sine = math.sqrt((1.0 - size) * (1.0 + size))
     return sine * _HALF_OVER_PI + share * math.copysign(size, r), share
 
