@@ -292,3 +292,17 @@ def level(name: str, value: Any) -> float:
     if not 0 < number <= 0.5:
         raise ValueError(f"{name} must be in (0, 0.5], got {number:g}")
     return number
+
+
+def check_counts(successes: Array, trials: Array) -> None:
+    """Refuse numbers of successes and trials that cannot be."""
+    for name, counts in (("successes", successes), ("trials", trials)):
+        if np.any(counts != np.round(counts)) or np.any(counts < 0):
+            raise ValueError(f"{name} must be counts, got {counts.min():g} to {counts.max():g}")
+    if np.any(successes > trials) or np.any(trials < 1):
+        raise ValueError("successes must be at most trials, and trials at least 1")
+
+
+def simultaneous(m: int) -> str:
+    """Say, as part of a method, that m elements share a level."""
+    return "" if m == 1 else f", worst of {m}, Bonferroni"

@@ -37,9 +37,11 @@ from traindyn.ledger.evidence import (
     Control,
     Evidence,
     Outcome,
+    check_counts,
     common_shape,
     level,
     real_array,
+    simultaneous,
     weigh,
 )
 from traindyn.ledger.statistical import FALSE_ALARM
@@ -357,7 +359,7 @@ def _studentised(
         error=float(error[worst]),
         n=n,
         passed=one > quantile,
-        method=f"one-sided {law}{_simultaneous(m)}: {_end(sign)} {end:.3g}; "
+        method=f"one-sided {law}{simultaneous(m)}: {_end(sign)} {end:.3g}; "
         f"margin {one:.3g} s.e., {quantile:.3g} needed; {_repetition(again)}",
         false_alarm=alarm,
         detectable=float(reach.max()),
@@ -412,11 +414,7 @@ def _share(
             trials=real_array("trials", trials),
             bound=real_array("bound", bound),
         )
-        for name, counts in (("successes", hits), ("trials", total)):
-            if np.any(counts != np.round(counts)) or np.any(counts < 0):
-                raise ValueError(f"{name} must be counts, got {counts.min():g} to {counts.max():g}")
-        if np.any(hits > total) or np.any(total < 1):
-            raise ValueError("successes must be at most trials, and trials at least 1")
+        check_counts(hits, total)
         if np.any((limit <= 0) | (limit >= 1)):
             raise ValueError(f"bound must be in (0, 1), got {limit.min():g} to {limit.max():g}")
         # Of failures, if successes must be few.
@@ -440,7 +438,7 @@ def _share(
             error=sqrt(p * (1 - p) / n),
             n=int(total.sum()),
             passed=bool(np.all(count >= least)),
-            method=f"one-sided Clopper-Pearson{_simultaneous(count.size)}: {_end(sign)} "
+            method=f"one-sided Clopper-Pearson{simultaneous(count.size)}: {_end(sign)} "
             f"{end if sign > 0 else 1 - end:.3g}; {bar:g} of {n:g} needed; {_repetition(again)}",
             false_alarm=alarm,
             detectable=float(reach.max()),
@@ -463,10 +461,6 @@ def _least_count(trials: Array, bound: Array, each: float) -> Array:
     least = stats.binom.isf(each, trials, bound) + 1
     enough = stats.binom.sf(least - 1, trials, bound) < each
     return np.asarray(np.where(enough, least, least + 1))
-
-
-def _simultaneous(m: int) -> str:
-    return "" if m == 1 else f", worst of {m}, Bonferroni"
 
 
 def _end(sign: int) -> str:

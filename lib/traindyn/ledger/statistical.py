@@ -23,10 +23,12 @@ from traindyn.ledger.evidence import (
     Control,
     Evidence,
     Outcome,
+    check_counts,
     common_shape,
     level,
     real_array,
     real_number,
+    simultaneous,
     weigh,
 )
 
@@ -134,7 +136,7 @@ def mean_equals(
             n=n,
             passed=p_value > alarm,
             method=("t" if standard_deviation is None else "z")
-            + f"-test, two-sided{_simultaneous(m)}",
+            + f"-test, two-sided{simultaneous(m)}",
             false_alarm=alarm,
             p_value=p_value,
             detectable=allowed + factor * float(error.max()),
@@ -143,10 +145,6 @@ def mean_equals(
     return weigh(
         check, "statistical", judge, control, reason=reason, samples=samples, expected=expected
     )
-
-
-def _simultaneous(m: int) -> str:
-    return "" if m == 1 else f", worst of {m}, Bonferroni"
 
 
 def _columns(name: str, value: ArrayLike) -> Array:
@@ -213,7 +211,7 @@ def equal_laws(
             error=threshold,
             n=n + k,
             passed=height < critical,
-            method=f"two-sample Kolmogorov-Smirnov, exact{_simultaneous(m)}",
+            method=f"two-sample Kolmogorov-Smirnov, exact{simultaneous(m)}",
             false_alarm=alarm,
             p_value=min(1.0, smirnov.tail(height, n, k) * m) if height else 1.0,
             detectable=min(1.0, threshold + noise),
@@ -325,11 +323,7 @@ def binomial(
             trials=real_array("trials", trials),
             expected=real_array("expected", expected),
         )
-        for name, counts in (("successes", hits), ("trials", total)):
-            if np.any(counts != np.round(counts)) or np.any(counts < 0):
-                raise ValueError(f"{name} must be counts, got {counts.min():g} to {counts.max():g}")
-        if np.any(hits > total) or np.any(total < 1):
-            raise ValueError("successes must be at most trials, and trials at least 1")
+        check_counts(hits, total)
         if np.any((p < 0) | (p > 1)):
             raise ValueError(f"expected must be in [0, 1], got {p.min():g} to {p.max():g}")
         each = alarm / hits.size
@@ -347,7 +341,7 @@ def binomial(
             error=sqrt(float(p[worst] * (1 - p[worst]) / total[worst])),
             n=int(total.sum()),
             passed=p_value > alarm,
-            method=f"binomial, exact{_simultaneous(hits.size)}",
+            method=f"binomial, exact{simultaneous(hits.size)}",
             false_alarm=alarm,
             p_value=p_value,
             detectable=detectable,
@@ -457,7 +451,7 @@ def covariance_equals(
             error=float(error_[worst]),
             n=n,
             passed=p_value > alarm,
-            method=f"Bartlett factor of the whitened scatter{_simultaneous(p_values.size)}",
+            method=f"Bartlett factor of the whitened scatter{simultaneous(p_values.size)}",
             false_alarm=alarm,
             p_value=p_value,
             detectable=float((ratio - 1) * np.diag(sigma).max()),
