@@ -39,7 +39,7 @@ from traindyn.catapults.spikes import (
     split_loss,
 )
 from traindyn.catapults.training import Training, critical_step, train
-from traindyn.catapults.two_layer import TwoLayer, Weights, draw_start
+from traindyn.catapults.two_layer import TwoLayer, Weights, draw_start, kernel_rate
 
 __all__ = [
     "Equilibrium",
@@ -67,6 +67,7 @@ __all__ = [
     "is_catapult",
     "iterate",
     "jacobian",
+    "kernel_rate",
     "kernel_step",
     "limit_orbits",
     "printed_kernel_step",

@@ -22,11 +22,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 
 from traindyn import _validate
 from traindyn.activations import RELU, Activation
 
-__all__ = ["Batch", "Kind", "TwoLayer", "Weights", "draw_start"]
+__all__ = ["Batch", "Kind", "TwoLayer", "Weights", "draw_start", "kernel_rate"]
 
 Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
@@ -101,6 +102,35 @@ def draw_start(
     others = np.where(active > 1, generator.chisquare(np.maximum(active - 1, 1)), 0.0)
     squares = np.where(active > 0, sums**2 + others, 0.0)
     return np.sqrt(active / m) * sums, (active + squares) / m
+
+
+def kernel_rate(level: float) -> float:
+    r"""Return the rate at which the kernel at the start leaves its mean, exponentially in width.
+
+    By Cramér's theorem :math:`P(\lambda \ge a) \le e^{-m I(a)}` for a > 1, and the same below
+    one, with :math:`I(a) = \sup_t\, t a - \log \frac12 (1 + e^t (1 - 2 t)^{-1/2})`: the kernel of
+    :func:`draw_start` is a mean of m terms, zero or :math:`1 + s^2`.
+
+    Parameters
+    ----------
+    level : float
+        a, positive.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> kernel_rate(1.0) < 1e-9, round(kernel_rate(1.5), 4), round(kernel_rate(0.5), 4)
+    (True, 0.0484, 0.0882)
+    """
+    a = _validate.positive("level", level)
+
+    def minus(t: float) -> float:
+        return float(np.log(0.5 + 0.5 * np.exp(t) / np.sqrt(1 - 2 * t)) - t * a)
+
+    return -float(minimize_scalar(minus, bounds=(-30, 0.4999), method="bounded").fun)
 
 
 @dataclass(frozen=True)
