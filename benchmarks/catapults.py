@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from common import Row, available, best, row
 
-from traindyn.catapults import TwoLayer, fate, iterate, train
+from traindyn.catapults import TwoLayerModel, fate, iterate, train
 
 GROUP = "Catapults"
 line = partial(row, GROUP)
@@ -91,15 +91,15 @@ def _maps(steps: int) -> list[Row]:
 def _networks(width: int, samples: int, dimension: int = 100, steps: int = 20) -> list[Row]:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((samples, dimension)), rng.standard_normal(samples)
-    start = TwoLayer.initialise(width, dimension, rng=1)
+    start = TwoLayerModel.initialise(width, dimension, rng=1)
     size = f"m={width}, n={samples}, d={dimension}"
 
-    def run(model: TwoLayer) -> np.ndarray:
+    def run(model: TwoLayerModel) -> np.ndarray:
         return train(model, start, x, y, step_size=0.5, steps=steps, every=steps).losses
 
     times = {}
     for kind in ("network", "quadratic"):
-        model = TwoLayer(start, kind)  # type: ignore[arg-type]
+        model = TwoLayerModel(start, kind)  # type: ignore[arg-type]
         times[kind] = best(partial(run, model), steps) / 1e3
     base = times["network"]
     rows = [
@@ -113,7 +113,7 @@ def _networks(width: int, samples: int, dimension: int = 100, steps: int = 20) -
         ),
     ]
     if available("torch"):
-        ms, gap = _torch(x, y, start, steps, run(TwoLayer(start))[-1])
+        ms, gap = _torch(x, y, start, steps, run(TwoLayerModel(start))[-1])
         rows.append(
             line(f"the network in PyTorch, {size}", ms, "ms", f"agrees to {gap:.0e}", ms / base)
         )

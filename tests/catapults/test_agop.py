@@ -5,7 +5,7 @@ import pytest
 
 from traindyn import catapults
 from traindyn.activations import GELU, RELU
-from traindyn.catapults import TwoLayer
+from traindyn.catapults import TwoLayerModel
 from traindyn.catapults.agop import TARGETS
 
 
@@ -45,8 +45,8 @@ def test_expected_outer_products(name):
 @pytest.mark.parametrize("activation", [RELU, GELU], ids=repr)
 def test_input_gradients(activation):
     """Central differences of the network."""
-    weights = TwoLayer.initialise(9, 4, rng=2)
-    model = TwoLayer(weights, activation=activation)
+    weights = TwoLayerModel.initialise(9, 4, rng=2)
+    model = TwoLayerModel(weights, activation=activation)
     x = np.random.default_rng(3).standard_normal((6, 4))
     step = 1e-6
     quotient = np.stack(

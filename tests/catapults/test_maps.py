@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from traindyn import catapults
-from traindyn.catapults import TwoLayer, Weights
+from traindyn.catapults import TwoLayerModel, Weights
 
 
 def descend(width, steps, step_size, label, seed=0):
     """Gradient descent on the weights of a frozen-gate network, one input in five dimensions."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((1, 5))
-    weights = TwoLayer.initialise(width, 5, rng=rng)
-    model = TwoLayer(weights, "quadratic")
+    weights = TwoLayerModel.initialise(width, 5, rng=rng)
+    model = TwoLayerModel(weights, "quadratic")
     batch, labels = model.prepare(x), np.array([label])
     residuals, kernels = [], []
     for _ in range(steps + 1):

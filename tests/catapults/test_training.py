@@ -6,11 +6,11 @@ from scipy import stats
 
 from traindyn import catapults
 from traindyn.activations import GELU, RELU, TANH
-from traindyn.catapults import TwoLayer, Weights
+from traindyn.catapults import TwoLayerModel, Weights
 
 X = np.random.default_rng(0).standard_normal((6, 4))
 Y = np.random.default_rng(1).standard_normal(6)
-START = TwoLayer.initialise(12, 4, rng=2)
+START = TwoLayerModel.initialise(12, 4, rng=2)
 KINDS = ("network", "quadratic", "linear")
 
 
@@ -27,7 +27,7 @@ def moved(size, seed=3):
 @pytest.mark.parametrize("activation", [RELU, TANH, GELU], ids=repr)
 def test_gradient_against_differences(kind, activation):
     """And the kernel against the Gram matrix of the gradients of the outputs."""
-    model = TwoLayer(START, kind, activation)
+    model = TwoLayerModel(START, kind, activation)
     batch, at = model.prepare(X), moved(0.3)
     _, gradient = model.gradient(at, batch, Y)
     rows, step = [], 1e-6
@@ -54,7 +54,10 @@ def test_order_of_the_taylor_models(activation):
     """Halving the distance divides the errors by 8 (quadratic) and 4 (linear)."""
     errors = {}
     for kind in ("quadratic", "linear"):
-        model, network = TwoLayer(START, kind, activation), TwoLayer(START, "network", activation)
+        model, network = (
+            TwoLayerModel(START, kind, activation),
+            TwoLayerModel(START, "network", activation),
+        )
         errors[kind] = [
             np.abs(
                 model.outputs(moved(h), model.prepare(X))
@@ -68,17 +71,17 @@ def test_order_of_the_taylor_models(activation):
 
 def test_relu_model_freezes_the_gates():
     """The quadratic model is the bilinear network with the gates of the start."""
-    at, model = moved(1.0), TwoLayer(START, "quadratic")
+    at, model = moved(1.0), TwoLayerModel(START, "quadratic")
     gates = X @ START.first.T > 0
     bilinear = ((X @ at.first.T) * gates) @ at.second / np.sqrt(12 * 4)
     np.testing.assert_allclose(model.outputs(at, model.prepare(X)), bilinear, atol=1e-14)
-    network = TwoLayer(START)
+    network = TwoLayerModel(START)
     assert np.abs(network.outputs(at, network.prepare(X)) - bilinear).max() > 1e-2
 
 
 def test_linear_model_follows_its_kernel():
     """Residuals are powers of 1 - 2 eta K / n times those at the start."""
-    model = TwoLayer(START, "linear")
+    model = TwoLayerModel(START, "linear")
     batch = model.prepare(X)
     kernel = model.tangent_kernel(START, batch)
     run = catapults.train(model, START, X, Y, step_size=0.5, steps=30)
@@ -89,7 +92,7 @@ def test_linear_model_follows_its_kernel():
 
 def test_critical_step_separates():
     """The linear model converges just below it and diverges just above."""
-    model = TwoLayer(START, "linear")
+    model = TwoLayerModel(START, "linear")
     critical = catapults.critical_step(model, START, model.prepare(X))
     below = catapults.train(model, START, X, Y, step_size=0.99 * critical, steps=400)
     above = catapults.train(model, START, X, Y, step_size=1.05 * critical, steps=4000)
@@ -99,8 +102,8 @@ def test_critical_step_separates():
 
 def test_network_catapults():
     """Above the critical step the network converges to a smaller kernel."""
-    start = TwoLayer.initialise(400, 4, rng=5)
-    model = TwoLayer(start)
+    start = TwoLayerModel.initialise(400, 4, rng=5)
+    model = TwoLayerModel(start)
     batch = model.prepare(X)
     critical = catapults.critical_step(model, start, batch)
     run = catapults.train(model, start, X, Y, step_size=1.5 * critical, steps=800)
@@ -116,7 +119,7 @@ def test_network_catapults():
 
 def test_sgd_schedule_test_loss_and_repeats():
     """Same seed, same run; epochs visit all examples; the schedule is what was asked for."""
-    model = TwoLayer(START)
+    model = TwoLayerModel(START)
     options = dict(
         step_size=[(0, 0.2), (5, 0.1)], steps=12, batch_size=2, test=(X[:3], Y[:3]), every=4,
         track=True,
@@ -155,8 +158,8 @@ def test_start_in_law():
     x = np.ones((1, 3))
     found = []
     for _ in range(4000):
-        weights = TwoLayer.initialise(5, 3, rng=rng)
-        model = TwoLayer(weights)
+        weights = TwoLayerModel.initialise(5, 3, rng=rng)
+        model = TwoLayerModel(weights)
         batch = model.prepare(x)
         found.append([model.outputs(weights, batch)[0], model.tangent_kernel(weights, batch)[0, 0]])
     outputs, kernels = np.array(found).T
@@ -168,7 +171,7 @@ def test_start_in_law():
 
 def test_messages():
     """Each names the argument."""
-    model = TwoLayer(START)
+    model = TwoLayerModel(START)
 
     def run(**options):
         arguments = dict(step_size=0.1, steps=2) | options
@@ -182,7 +185,7 @@ def test_messages():
         (lambda: run(step_size=[(1, 0.1)]), "step_size must begin at step 0"),
         (lambda: run(step_size=[(0, 0.1), (0, 0.2)]), "go on in order"),
         (lambda: run(step_size=-1.0), "step_size must be positive"),
-        (lambda: TwoLayer(START, "cubic"), "kind must be"),
+        (lambda: TwoLayerModel(START, "cubic"), "kind must be"),
         (lambda: catapults.spikes([1.0], factor=0.5), "factor must be at least 1"),
         (
             lambda: catapults.split_loss([1.0], [[1.0]], 2),

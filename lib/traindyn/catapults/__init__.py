@@ -39,7 +39,7 @@ from traindyn.catapults.spikes import (
     split_loss,
 )
 from traindyn.catapults.training import Training, critical_step, train
-from traindyn.catapults.two_layer import TwoLayer, Weights, draw_start, kernel_rate
+from traindyn.catapults.two_layer import TwoLayerModel, Weights, draw_start, kernel_rate
 
 __all__ = [
     "Equilibrium",
@@ -54,7 +54,7 @@ __all__ = [
     "Split",
     "Target",
     "Training",
-    "TwoLayer",
+    "TwoLayerModel",
     "Weights",
     "agop",
     "alignment",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.catapults.two_layer import Batch, TwoLayer, Weights
+from traindyn.catapults.two_layer import Batch, TwoLayerModel, Weights
 
 __all__ = ["Schedule", "Training", "critical_step", "train"]
 
@@ -58,12 +58,12 @@ class Training(NamedTuple):
     diverged: int | None
 
 
-def critical_step(model: TwoLayer, weights: Weights, batch: Batch) -> float:
+def critical_step(model: TwoLayerModel, weights: Weights, batch: Batch) -> float:
     """Return the largest step size at which the linearised loss does not grow.
 
     Parameters
     ----------
-    model : TwoLayer
+    model : TwoLayerModel
     weights : Weights
     batch : Batch
         From ``model.prepare``.
@@ -78,7 +78,7 @@ def critical_step(model: TwoLayer, weights: Weights, batch: Batch) -> float:
 
 
 def train(
-    model: TwoLayer,
+    model: TwoLayerModel,
     weights: Weights,
     inputs: ArrayLike,
     labels: ArrayLike,
@@ -96,7 +96,7 @@ def train(
 
     Parameters
     ----------
-    model : TwoLayer
+    model : TwoLayerModel
     weights : Weights
         At the start.
     inputs : array_like, shape (n, d)
@@ -131,8 +131,8 @@ def train(
 
     Examples
     --------
-    >>> start = TwoLayer.initialise(64, 2, rng=0)
-    >>> run = train(TwoLayer(start), start, np.eye(2), [1.0, -1.0], step_size=0.5, steps=100)
+    >>> start = TwoLayerModel.initialise(64, 2, rng=0)
+    >>> run = train(TwoLayerModel(start), start, np.eye(2), [1.0, -1.0], step_size=0.5, steps=100)
     >>> bool(run.losses[-1] < 1e-3 * run.losses[0]), run.diverged
     (True, None)
     """

@@ -27,7 +27,7 @@ from scipy.optimize import minimize_scalar
 from traindyn import _validate
 from traindyn.activations import RELU, Activation
 
-__all__ = ["Batch", "Kind", "TwoLayer", "Weights", "draw_start", "kernel_rate"]
+__all__ = ["Batch", "Kind", "TwoLayerModel", "Weights", "draw_start", "kernel_rate"]
 
 Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
@@ -134,7 +134,7 @@ def kernel_rate(level: float) -> float:
 
 
 @dataclass(frozen=True)
-class TwoLayer:
+class TwoLayerModel:
     """A two-layer network or one of its Taylor models.
 
     Parameters
@@ -155,9 +155,9 @@ class TwoLayer:
     --------
     All three agree at the point of expansion:
 
-    >>> start = TwoLayer.initialise(8, 3, rng=1)
+    >>> start = TwoLayerModel.initialise(8, 3, rng=1)
     >>> inputs = np.eye(3)
-    >>> models = [TwoLayer(start, kind) for kind in ("network", "quadratic", "linear")]
+    >>> models = [TwoLayerModel(start, kind) for kind in ("network", "quadratic", "linear")]
     >>> values = [model.outputs(start, model.prepare(inputs)) for model in models]
     >>> bool(np.ptp(values, axis=0).max() < 1e-15)
     True

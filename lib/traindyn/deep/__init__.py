@@ -34,6 +34,7 @@ from traindyn.deep.builders import (  # noqa: E402
     densenet,
     drop_edges,
     fully_connected,
+    narrow,
     residual,
     with_bottlenecks,
 )
@@ -57,7 +58,6 @@ from traindyn.deep.hessian import (  # noqa: E402
     hessian_product,
     two_layer_eigenvalues,
 )
-from traindyn.deep.narrow import narrow  # noqa: E402
 from traindyn.deep.network import Layer, Network  # noqa: E402
 from traindyn.deep.propagation import (  # noqa: E402
     IncomingNorms,

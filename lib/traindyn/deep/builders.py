@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from traindyn import _validate
 from traindyn.deep.activations import Activation, resolve
-from traindyn.deep.connections import Convolution, Dense, Masked
+from traindyn.deep.connections import Convolution, Dense, Masked, mask_of
 from traindyn.deep.network import RNG, Layer, Network, layer
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "densenet",
     "drop_edges",
     "fully_connected",
+    "narrow",
     "residual",
     "with_bottlenecks",
 ]
@@ -216,7 +217,7 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
     generator = np.random.default_rng(rng)
     layers = []
     for one in network.layers:
-        mask = _mask(one)
+        mask = mask_of(one.connection)
         kept = mask & (generator.random(mask.shape, dtype=np.float32) < keep)
         for row in np.flatnonzero(~kept.any(axis=1)):
             kept[row, generator.choice(np.flatnonzero(mask[row]))] = True
@@ -253,7 +254,7 @@ def with_bottlenecks(
     """
     depth = _validate.integer("depth", depth, least=2, most=network.depth)
     one = network.layers[depth - 1]
-    mask = _mask(one).copy()
+    mask = mask_of(one.connection).copy()
     count = _validate.integer("count", count, least=1, most=mask.shape[0])
     generator = np.random.default_rng(rng)
     parents = np.resize(generator.permutation(mask.shape[1]), count)
@@ -267,6 +268,65 @@ def with_bottlenecks(
     return Network(network.inputs, tuple(layers), network.readout)
 
 
+def narrow(network: Network, sizes: Sequence[int]) -> Network:
+    """Cut the hidden layers of a network down, in the shape that it has.
+
+    Each hidden layer keeps its first neurons. The others are read by nobody; they keep a single
+    edge each, whose weight has no influence. In-degrees, and so the scaling of the sums, are
+    those after the cut: as a function of the other weights this *is* the narrow network, and
+    its values, gradients, kernels and Hessians are the same. Only the number of weights and
+    :attr:`~traindyn.deep.Network.width` count the idle neurons.
+
+    Compiling for a new shape takes longer than training a network of a few hundred neurons: a
+    sweep over widths is fast if all its networks live in the shape of the widest.
+
+    Parameters
+    ----------
+    network : Network
+        Not convolutional, not made from a graph, without skip connections.
+    sizes : sequence of int
+        Of the hidden layers; at most what they are.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    ValueError
+        If there is one size too many or too few, one is out of range, or a layer is not a
+        matrix or has skip connections.
+
+    Examples
+    --------
+    >>> from traindyn.deep import fully_connected
+    >>> wide = fully_connected([3, 8, 8, 1])
+    >>> network = narrow(wide, [2, 5])
+    >>> network.in_degrees[2], network.in_degrees[1][:5]
+    (array([5]), array([2, 2, 2, 2, 2]))
+    """
+    if len(sizes) != network.depth - 1:
+        raise ValueError(
+            f"sizes must have one entry per hidden layer, {network.depth - 1}, got {len(sizes)}"
+        )
+    kept = [np.ones(network.inputs, dtype=bool)]
+    for depth, (size, degrees) in enumerate(zip(sizes, network.in_degrees)):
+        known = degrees.size
+        size = _validate.integer(f"sizes[{depth}]", size, least=1, most=known)
+        kept.append(np.arange(known) < size)
+    kept.append(np.ones(network.outputs, dtype=bool))
+    layers = []
+    for depth, one in enumerate(network.layers, start=1):
+        if one.skips is not None:
+            raise ValueError(f"network must be without skip connections, layer {depth} has some")
+        mask = mask_of(one.connection)
+        reads = np.concatenate([kept[source] for source in one.sources])
+        new = mask & reads & kept[depth][:, None]
+        new[~kept[depth], np.argmax(mask[~kept[depth]], axis=1)] = True
+        layers.append(_masked(one, new))
+    return Network(network.inputs, tuple(layers), network.readout)
+
+
 def _sizes(sizes: Sequence[int], name: str = "sizes") -> tuple[int, ...]:
     if len(sizes) < 2:
         raise ValueError(f"{name} must have at least two entries, got {list(sizes)}")
@@ -277,17 +337,6 @@ def _functions(
     depth: int, activation: str | Activation, output_activation: str | Activation
 ) -> list[Activation]:
     return [resolve(activation)] * (depth - 1) + [resolve(output_activation)]
-
-
-def _mask(one: Layer) -> NDArray[np.bool_]:
-    connection = one.connection
-    if isinstance(connection, Masked):
-        return np.asarray(connection.mask)
-    if isinstance(connection, Dense):
-        return np.ones((connection.size, connection.fan), dtype=bool)
-    raise ValueError(
-        f"network must have layers of matrices, got one with {type(connection).__name__}"
-    )
 
 
 def _masked(one: Layer, mask: NDArray[Any]) -> Layer:

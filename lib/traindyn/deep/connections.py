@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Connection", "Convolution", "Dense", "Edges", "Masked"]
+__all__ = ["Connection", "Convolution", "Dense", "Edges", "Masked", "mask_of"]
 
 Array: TypeAlias = NDArray[np.float64]
 Metric: TypeAlias = Any
@@ -395,3 +395,28 @@ class Edges:
         zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
         gradients = jax.vmap(lambda g, delta: _transposed(self, g, delta, zero))(inputs, deltas)
         return gradients @ gradients.T
+
+
+def mask_of(connection: Connection) -> NDArray[np.bool_]:
+    """Return which entries of a layer's matrix are weights.
+
+    Parameters
+    ----------
+    connection : Connection
+
+    Returns
+    -------
+    ndarray of bool, shape (size, fan)
+
+    Raises
+    ------
+    ValueError
+        If the connection is not a matrix.
+    """
+    if isinstance(connection, Masked):
+        return np.asarray(connection.mask)
+    if isinstance(connection, Dense):
+        return np.ones((connection.size, connection.fan), dtype=bool)
+    raise ValueError(
+        f"network must have layers of matrices, got one with {type(connection).__name__}"
+    )

@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 from traindyn.deep.activations import ACTIVATIONS, identity
-from traindyn.deep.connections import Dense, Masked
-from traindyn.deep.network import RNG, Layer, Network, forward, read
+from traindyn.deep.connections import mask_of
+from traindyn.deep.network import RNG, Network, forward, read
 
 __all__ = [
     "IncomingNorms",
@@ -250,18 +250,7 @@ def gradient_squares(
 
 def _masks(network: Network) -> list[NDArray[np.bool_]]:
     """Which inputs the neurons of each layer read."""
-    return [_mask(layer) for layer in network.layers]
-
-
-def _mask(layer: Layer) -> NDArray[np.bool_]:
-    connection = layer.connection
-    if isinstance(connection, Masked):
-        return np.asarray(connection.mask)
-    if isinstance(connection, Dense):
-        return np.ones((connection.size, connection.fan), dtype=bool)
-    raise ValueError(
-        f"network must have layers of matrices, got one with {type(connection).__name__}"
-    )
+    return [mask_of(layer.connection) for layer in network.layers]
 
 
 @jax.jit
