@@ -14,7 +14,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `figures`        one figure style, light and dark
 `problems`       data law, network and loss, one file each
 `kernels`        kernels of wide networks, and lazy training
-`deep`           deep networks on any graph and their Hessians (extra: JAX)
+`deep`           deep networks: their Hessians on any graph, models that train (extra: JAX, Optax)
 `sgd`            one-pass SGD in full dimension, and on summary statistics alone
 `effective`      limits of the summary statistics: equations and fixed points
 `dmft`           mean-field equations of full-batch gradient descent, and thresholds

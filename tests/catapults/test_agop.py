@@ -60,7 +60,7 @@ def test_input_gradients(activation):
         ],
         axis=1,
     )
-    exact = catapults.input_gradients(weights, x, activation=activation)
+    exact = model.input_gradients(weights, model.prepare(x))
     np.testing.assert_allclose(exact, quotient, atol=1e-8)
 
 

@@ -117,11 +117,11 @@ def test_network_catapults():
     assert not catapults.is_catapult(calm.losses, critical_kernel=threshold, **options)
 
 
-def test_sgd_schedule_test_loss_and_repeats():
+def test_sgd_schedule_validation_loss_and_repeats():
     """Same seed, same run; epochs visit all examples; the schedule is what was asked for."""
     model = TwoLayerModel(START)
     options = dict(
-        step_size=[(0, 0.2), (5, 0.1)], steps=12, batch_size=2, test=(X[:3], Y[:3]), every=4,
+        step_size=[(0, 0.2), (5, 0.1)], steps=12, batch_size=2, validation=(X[:3], Y[:3]), every=4,
         track=True,
     )  # fmt: skip
     first, second = (catapults.train(model, START, X, Y, rng=7, **options) for _ in range(2))
@@ -131,7 +131,7 @@ def test_sgd_schedule_test_loss_and_repeats():
     assert first.critical_steps.shape == (12,) and np.all(first.critical_steps > 0)
     batch = model.prepare(X[:3])
     at_best = np.mean((model.outputs(first.best, batch) - Y[:3]) ** 2)
-    assert at_best == pytest.approx(first.test_losses.min(), rel=1e-12)
+    assert at_best == pytest.approx(first.validation_losses.min(), rel=1e-12)
     other = catapults.train(model, START, X, Y, rng=8, **options)
     assert np.any(other.losses[1:] != first.losses[1:])
 
@@ -181,7 +181,7 @@ def test_messages():
         (lambda: run(batch_size=0), r"batch_size must be an integer in \[1, 6\]"),
         (lambda: run(batch_size=7, rng=1), r"batch_size must be an integer in \[1, 6\]"),
         (lambda: run(batch_size=2), "rng must be given"),
-        (lambda: run(labels=Y[:3]), "labels must have one entry for each of 6"),
+        (lambda: run(labels=Y[:3]), r"labels must have the shape \(6,\) of the outputs"),
         (lambda: run(step_size=[(1, 0.1)]), "step_size must begin at step 0"),
         (lambda: run(step_size=[(0, 0.1), (0, 0.2)]), "go on in order"),
         (lambda: run(step_size=-1.0), "step_size must be positive"),

@@ -7,7 +7,7 @@ Taylor models, :mod:`~traindyn.catapults.spikes` and :mod:`~traindyn.catapults.a
 of catapults and what they do to the features.
 """
 
-from traindyn.catapults.agop import Target, agop, alignment, input_gradients, target
+from traindyn.catapults.agop import Target, agop, alignment, target
 from traindyn.catapults.maps import (
     Equilibrium,
     Fate,
@@ -29,26 +29,32 @@ from traindyn.catapults.scalar_inputs import (
     sign_classes,
     top_kernel_scale,
 )
+from traindyn.catapults.schedules import Progress, RepeatedCatapults, step_sizes, triangular
 from traindyn.catapults.spikes import (
     Remainders,
     Split,
     batch_threshold,
     is_catapult,
+    leading_eigenpairs,
     remainders,
     spikes,
     split_loss,
 )
-from traindyn.catapults.training import Training, critical_step, train
+from traindyn.catapults.training import Model, Optimiser, Training, critical_step, train
 from traindyn.catapults.two_layer import TwoLayerModel, Weights, draw_start, kernel_rate
 
 __all__ = [
     "Equilibrium",
     "Fate",
+    "Model",
     "OneExample",
+    "Optimiser",
     "Orbit",
+    "Progress",
     "QuadraticModel",
     "Reduced",
     "Remainders",
+    "RepeatedCatapults",
     "Run",
     "SignClass",
     "Split",
@@ -63,12 +69,12 @@ __all__ = [
     "draw_start",
     "equilibria",
     "fate",
-    "input_gradients",
     "is_catapult",
     "iterate",
     "jacobian",
     "kernel_rate",
     "kernel_step",
+    "leading_eigenpairs",
     "limit_orbits",
     "printed_kernel_step",
     "reduced",
@@ -77,8 +83,10 @@ __all__ = [
     "sign_classes",
     "spikes",
     "split_loss",
+    "step_sizes",
     "subcritical_drift",
     "target",
     "top_kernel_scale",
     "train",
+    "triangular",
 ]

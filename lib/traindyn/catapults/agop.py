@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.activations import RELU, Activation
-from traindyn.catapults.two_layer import Weights
 
-__all__ = ["TARGETS", "Target", "agop", "alignment", "input_gradients", "target"]
+__all__ = ["TARGETS", "Target", "agop", "alignment", "target"]
 
 Array = NDArray[np.float64]
 
@@ -48,19 +46,28 @@ def agop(gradients: ArrayLike) -> Array:
 
     Parameters
     ----------
-    gradients : array_like, shape (n, d)
+    gradients : array_like, shape (n, d) or (n, k, d)
+        Of one output, or of k, whose products are added.
 
     Returns
     -------
     ndarray, shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or an entry is not finite.
 
     Examples
     --------
     >>> agop([[1.0, 0.0], [1.0, 2.0]]).tolist()
     [[1.0, 1.0], [1.0, 2.0]]
     """
-    rows = _validate.finite("gradients", gradients, shape=(None, None))
-    return np.asarray(rows.T @ rows / len(rows))
+    found = _validate.finite("gradients", gradients)
+    if found.ndim not in (2, 3):
+        raise ValueError(f"gradients must have shape (n, d) or (n, k, d), got {found.shape}")
+    rows = found.reshape(-1, found.shape[-1])
+    return np.asarray(rows.T @ rows / len(found))
 
 
 def alignment(first: ArrayLike, second: ArrayLike) -> float:
@@ -93,26 +100,6 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
     if size == 0:
         raise ValueError("first and second must not be zero")
     return float(np.sum(a * b) / size)
-
-
-def input_gradients(weights: Weights, inputs: ArrayLike, *, activation: Activation = RELU) -> Array:
-    r"""Return the gradients of a two-layer network in its input.
-
-    Parameters
-    ----------
-    weights : Weights
-    inputs : array_like, shape (n, d)
-    activation : Activation, default RELU
-
-    Returns
-    -------
-    ndarray, shape (n, d)
-        :math:`(m d)^{-1/2} \sum_k v_k \sigma'(u_k \cdot x / \sqrt d)\, u_k`.
-    """
-    width, d = weights.first.shape
-    x = _validate.finite("inputs", inputs, shape=(None, d)) / np.sqrt(d)
-    slopes = activation.first("gradients in the input")(x @ weights.first.T)
-    return np.asarray((slopes * weights.second) @ weights.first / np.sqrt(width * d))
 
 
 def _products(x: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 
 from traindyn import _validate
 
@@ -14,12 +15,43 @@ __all__ = [
     "Split",
     "batch_threshold",
     "is_catapult",
+    "leading_eigenpairs",
     "remainders",
     "spikes",
     "split_loss",
 ]
 
 Array = NDArray[np.float64]
+
+
+def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of a symmetric matrix, descending, and their vectors.
+
+    Parameters
+    ----------
+    kernel : array_like, shape (n, n)
+    count : int
+
+    Returns
+    -------
+    values : ndarray, shape (count,)
+    vectors : ndarray, shape (n, count)
+
+    Raises
+    ------
+    ValueError
+        If there are not so many, or an entry is not finite.
+
+    Examples
+    --------
+    >>> leading_eigenpairs([[1.0, 0.0], [0.0, 5.0]], 1)[0].tolist()
+    [5.0]
+    """
+    matrix = _validate.finite("kernel", kernel, shape=(None, None))
+    n = len(matrix)
+    most = _validate.integer("leading", count, least=1, most=n)
+    values, vectors = eigh(matrix, subset_by_index=[n - most, n - 1], check_finite=False)
+    return values[::-1], vectors[:, ::-1]
 
 
 class Split(NamedTuple):
@@ -61,8 +93,7 @@ def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
     """
     e = _validate.finite("residuals", residuals, shape=(None,))
     matrix = _validate.symmetric("kernel", kernel, size=e.size)
-    count = _validate.integer("leading", leading, least=1, most=e.size)
-    vectors = np.linalg.eigh(matrix)[1][:, -count:]
+    _, vectors = leading_eigenpairs(matrix, leading)
     top = float(np.sum((vectors.T @ e) ** 2)) / e.size
     return Split(top, max(0.0, float(e @ e) / e.size - top))
 

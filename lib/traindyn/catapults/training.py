@@ -1,28 +1,67 @@
-r"""Full-batch gradient descent and SGD on two-layer models, with what catapults are seen by.
+r"""Full-batch gradient descent and SGD, with what catapults are seen by.
 
 The loss is the mean of squared residuals, :math:`L = \frac1n \sum_i e_i^2` (ZHU (4.1)), so a step
 on a batch of b is :math:`-\frac{2\eta}b J^\top e` and the critical step size of a batch is
-:math:`b / \lambda_{\max}(K)`, with the kernel K of that batch.
+:math:`b / \lambda_{\max}(K)`, with the kernel K of that batch. With k outputs there are n k
+residuals.
+
+One loop serves two-layer models in NumPy and the deep ones of :mod:`traindyn.deep.models`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.catapults.two_layer import Batch, TwoLayerModel, Weights
+from traindyn.catapults.schedules import Progress, StepSize, step_sizes
+from traindyn.catapults.spikes import leading_eigenpairs
 
-__all__ = ["Schedule", "Training", "critical_step", "train"]
+__all__ = ["Model", "Optimiser", "Training", "critical_step", "train"]
 
 Array = NDArray[np.float64]
-Schedule = Sequence[tuple[int, float]]
+W = TypeVar("W", bound=tuple[Any, ...])
+B = TypeVar("B", bound=tuple[Any, ...])
 
 _LOST = 1e8
+
+
+class Model(Protocol[W, B]):
+    """What can be trained: a function of weights, which are a tuple of arrays, and inputs.
+
+    A batch is a named tuple of arrays with one row per input, or None.
+    """
+
+    def prepare(self, inputs: ArrayLike) -> B:
+        """Return inputs with what does not change during training."""
+        ...
+
+    def outputs(self, weights: W, batch: B) -> Array:
+        """Return the outputs, shape (n,) or (n, k)."""
+        ...
+
+    def gradient(self, weights: W, batch: B, labels: Array) -> tuple[Array, W]:
+        """Return residuals, and the gradient of half the sum of their squares."""
+        ...
+
+    def tangent_kernel(self, weights: W, batch: B) -> Array:
+        """Return the tangent kernel, shape (n k, n k)."""
+        ...
+
+
+class Optimiser(Protocol):
+    """A rule for the direction of a step, such as those of :func:`traindyn.deep.optimiser`."""
+
+    def init(self, weights: Any) -> Any:
+        """Return the state before the first step."""
+        ...
+
+    def update(self, gradient: Any, state: Any, weights: Any) -> tuple[Any, Any]:
+        """Return the change of the weights at step size one, and the next state."""
+        ...
 
 
 class Training(NamedTuple):
@@ -34,84 +73,106 @@ class Training(NamedTuple):
         Steps after which losses were recorded, the first of them zero.
     losses : ndarray, shape (T,)
         Training loss on all examples.
-    test_losses : ndarray, shape (T,)
-        NaN without test data.
+    validation_losses : ndarray, shape (T,)
+        NaN without validation data.
+    leading_losses, kernel_norms : ndarray, shape (T,)
+        Mean square of the residuals within the leading eigenvectors of the kernel of all
+        examples, and the kernel's largest eigenvalue; empty if not asked for.
+    observed : ndarray, shape (T, ...)
+        What was observed; empty if nothing.
     critical_steps : ndarray
         Of the batch of each step taken; empty if not asked for.
     step_sizes : ndarray
         Of each step taken.
-    weights : Weights
+    weights : tuple of arrays
         At the end.
-    best : Weights
-        Where the test loss was least (the training loss, without test data).
+    best : tuple of arrays
+        Where the validation loss was least (the training loss, without validation data).
+    best_step : int
     diverged : int or None
         The step at which the loss left all bounds.
     """
 
     steps: NDArray[np.int64]
     losses: Array
-    test_losses: Array
+    validation_losses: Array
+    leading_losses: Array
+    kernel_norms: Array
+    observed: Array
     critical_steps: Array
     step_sizes: Array
-    weights: Weights
-    best: Weights
+    weights: Any
+    best: Any
+    best_step: int
     diverged: int | None
 
 
-def critical_step(model: TwoLayerModel, weights: Weights, batch: Batch) -> float:
+def critical_step(model: Model[W, B], weights: W, batch: B) -> float:
     """Return the largest step size at which the linearised loss does not grow.
 
     Parameters
     ----------
-    model : TwoLayerModel
-    weights : Weights
-    batch : Batch
+    model : Model
+    weights : tuple of arrays
+    batch : tuple of arrays
         From ``model.prepare``.
 
     Returns
     -------
     float
-        ``n / lambda_max(K)``.
+        The number of residuals over the largest eigenvalue of the kernel.
     """
     kernel = model.tangent_kernel(weights, batch)
-    return float(len(kernel) / np.linalg.eigvalsh(kernel)[-1])
+    return float(len(kernel) / leading_eigenpairs(kernel, 1)[0][0])
 
 
 def train(
-    model: TwoLayerModel,
-    weights: Weights,
+    model: Model[W, B],
+    weights: W,
     inputs: ArrayLike,
     labels: ArrayLike,
     *,
-    step_size: float | Schedule,
+    step_size: StepSize,
     steps: int,
     batch_size: int | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
+    optimiser: Optimiser | None = None,
+    validation: tuple[ArrayLike, ArrayLike] | None = None,
     every: int = 1,
+    leading: int | None = None,
+    observe: Callable[[W], ArrayLike] | None = None,
     stop: float = 0.0,
     track: bool = False,
     rng: int | np.random.SeedSequence | np.random.Generator | None = None,
 ) -> Training:
-    """Train a two-layer model.
+    """Train a model on the mean squared residual.
 
     Parameters
     ----------
-    model : TwoLayerModel
-    weights : Weights
+    model : Model
+        :class:`TwoLayerModel`, or one of :mod:`traindyn.deep.models`.
+    weights : tuple of arrays
         At the start.
     inputs : array_like, shape (n, d)
-    labels : array_like, shape (n,)
-    step_size : float or sequence of (step, step size)
-        Constant, or the step size from each of these steps on; the first is step 0.
+    labels : array_like, shape (n,) or (n, k)
+        Of the shape of the outputs.
+    step_size : float, sequence of (step, step size), ndarray of shape (steps,), or callable
+        See :func:`step_sizes`.
     steps : int
         At most.
     batch_size : int, optional
         Without it, gradient descent on all examples. With it, epochs in random order, an
         incomplete last batch dropped.
-    test : pair of array_like, optional
+    optimiser : Optimiser, optional
+        Its steps, of size one, are multiplied by the step size. Without it, steps go down the
+        gradient.
+    validation : pair of array_like, optional
         Inputs and labels.
     every : int, default 1
         Steps between records of the losses.
+    leading : int, optional
+        Decompose the kernel of all examples at every record: so many leading eigenvectors.
+    observe : callable, optional
+        From the weights to a number or an array of one shape, called at every record.
     stop : float, default 0.0
         Training loss at which to stop.
     track : bool, default False
@@ -122,98 +183,144 @@ def train(
     Returns
     -------
     Training
+        A run whose loss grows by 1e8 ends there, and says so.
 
     Raises
     ------
     ValueError
-        If shapes do not match, the batch is empty or larger than n, the schedule does not begin
-        at step 0 or is not increasing, or `rng` is missing.
+        If shapes do not match, the batch is empty or larger than n, the step sizes are no
+        schedule, or `rng` is missing.
 
     Examples
     --------
+    >>> from traindyn.catapults import TwoLayerModel
     >>> start = TwoLayerModel.initialise(64, 2, rng=0)
     >>> run = train(TwoLayerModel(start), start, np.eye(2), [1.0, -1.0], step_size=0.5, steps=100)
     >>> bool(run.losses[-1] < 1e-3 * run.losses[0]), run.diverged
     (True, None)
     """
-    y = _validate.finite("labels", labels, shape=(None,))
     whole = model.prepare(inputs)
-    n = len(whole.inputs)
-    if y.size != n:
-        raise ValueError(f"labels must have one entry for each of {n} inputs, got {y.size}")
+    n = len(whole[0])
+    y = _labels("labels", labels, model.outputs(weights, whole))
     total = _validate.integer("steps", steps, least=0)
-    rates = _rates(step_size, total)
+    rate = step_sizes(step_size, total)
     size = n if batch_size is None else _validate.integer("batch_size", batch_size, least=1, most=n)
     if batch_size is not None and rng is None:
         raise ValueError("rng must be given with batch_size, got None")
     generator = np.random.default_rng(rng)
     gap = _validate.integer("every", every, least=1)
-    unseen = None if test is None else (model.prepare(test[0]), np.asarray(test[1], np.float64))
+    if leading is not None:
+        _validate.integer("leading", leading, least=1, most=y.size)
+    unseen = None
+    if validation is not None:
+        unseen = model.prepare(validation[0])
+        targets = _labels("validation labels", validation[1], model.outputs(weights, unseen))
 
-    now = Weights(weights.first.copy(), weights.second.copy())
-    best, least = now, np.inf
-    times: list[int] = []
+    now = _copy(weights)
+    best, best_step, least = now, 0, np.inf
+    records: list[tuple[int, float, float]] = []
     losses: list[float] = []
-    others: list[float] = []
+    spectra: list[tuple[float, float]] = []
+    seen: list[Array] = []
     critical: list[float] = []
+    rates: list[float] = []
     order = np.empty(0, dtype=np.int64)
+    state = None if optimiser is None else optimiser.init(weights)
     diverged = None
     for t in range(total + 1):
-        full = t % gap == 0 or t == total
-        if full:
-            loss = float(np.mean((model.outputs(now, whole) - y) ** 2))
-            if not loss < _LOST * max(1.0, losses[0] if losses else 1.0):
-                diverged = t
-                break
-            other = np.nan
-            if unseen is not None:
-                other = float(np.mean((model.outputs(now, unseen[0]) - unseen[1]) ** 2))
-            times.append(t)
-            losses.append(loss)
-            others.append(other)
-            if (loss if unseen is None else other) < least:
-                least = loss if unseen is None else other
-                best = Weights(now.first.copy(), now.second.copy())
-            if loss <= stop:
-                break
-        if t == total:
-            break
         part, target = whole, y
-        if size < n:
+        if size < n and t < total:
             if order.size < size:
                 order = generator.permutation(n)
             chosen, order = order[:size], order[size:]
             part, target = _rows(whole, chosen), y[chosen]
+        if t < total:
+            residuals, gradient = model.gradient(now, part, target)
+        bound = _LOST * max(1.0, losses[0] if losses else 1.0)
+        if t % gap == 0 or t == total:
+            known = size == n and t < total
+            e = np.asarray(residuals if known else model.outputs(now, whole) - y)
+            loss = float(np.mean(e**2))
+            if not loss < bound:
+                diverged = t
+                break
+            other = np.nan
+            if unseen is not None:
+                other = float(np.mean((model.outputs(now, unseen) - targets) ** 2))
+            records.append((t, loss, other))
+            losses.append(loss)
+            if leading is not None:
+                kernel = model.tangent_kernel(now, whole)
+                values, vectors = leading_eigenpairs(kernel, leading)
+                along = float(np.sum((vectors.T @ e.ravel()) ** 2)) / e.size
+                spectra.append((along, float(values[0])))
+            if observe is not None:
+                seen.append(np.asarray(observe(now), dtype=np.float64))
+            if (loss if unseen is None else other) < least:
+                least = loss if unseen is None else other
+                best, best_step = now, t
+            if loss <= stop:
+                break
+        if t == total:
+            break
+        if not float(np.mean(np.square(residuals))) < bound:
+            diverged = t
+            break
         if track:
             critical.append(critical_step(model, now, part))
-        _, gradient = model.gradient(now, part, target)
-        rate = 2 * rates[t] / size
-        now = Weights(now.first - rate * gradient.first, now.second - rate * gradient.second)
+        above = None if leading is None else y.size / spectra[-1][1]
+        rates.append(rate(Progress(t, losses, rates, above)))
+        now, state = _moved(now, gradient, 2 / target.size, rates[-1], optimiser, state)
     return Training(
-        np.array(times),
+        np.array([t for t, _, _ in records]),
         np.array(losses),
-        np.array(others),
+        np.array([other for _, _, other in records]),
+        np.array([along for along, _ in spectra]),
+        np.array([top for _, top in spectra]),
+        np.array(seen),
         np.array(critical),
-        rates[: times[-1] if diverged is None else diverged],
+        np.array(rates),
         now,
         best,
+        best_step,
         diverged,
     )
 
 
-def _rows(batch: Batch, chosen: NDArray[np.int64]) -> Batch:
-    fields = (None if field is None else field[chosen] for field in batch[1:])
-    return Batch(batch.inputs[chosen], *fields)
+def _labels(name: str, labels: ArrayLike, outputs: Array) -> Array:
+    y = _validate.finite(name, labels)
+    if y.shape != outputs.shape:
+        raise ValueError(
+            f"{name} must have the shape {outputs.shape} of the outputs, got {y.shape}"
+        )
+    return y
 
 
-def _rates(step_size: float | Schedule, steps: int) -> Array:
-    """Return the step size of every step."""
-    if not isinstance(step_size, Sequence):
-        return np.full(steps, _validate.positive("step_size", step_size))
-    starts = [_validate.integer("step_size steps", start, least=0) for start, _ in step_size]
-    if not starts or starts[0] != 0 or any(b <= a for a, b in pairwise(starts)):
-        raise ValueError(f"step_size must begin at step 0 and go on in order, got steps {starts}")
-    rates = np.empty(steps)
-    for start, (_, rate) in zip(starts, step_size):
-        rates[start:] = _validate.positive("step_size", rate)
-    return rates
+def _copy(weights: W) -> W:
+    return _like(weights, [np.array(w) if isinstance(w, np.ndarray) else w for w in weights])
+
+
+def _like(weights: W, arrays: list[Any]) -> W:
+    """Return arrays as a tuple of the type of the weights."""
+    fill: Any = type(weights)
+    same: W = fill(*arrays) if hasattr(weights, "_fields") else fill(arrays)
+    return same
+
+
+def _rows(batch: B, chosen: NDArray[np.int64]) -> B:
+    return _like(batch, [None if field is None else field[chosen] for field in batch])
+
+
+def _moved(
+    weights: W, gradient: W, scale: float, rate: float, optimiser: Optimiser | None, state: Any
+) -> tuple[W, Any]:
+    """Take a step; `scale` times the gradient is that of the loss."""
+    if optimiser is None:
+        return _like(weights, [w - (rate * scale) * g for w, g in zip(weights, gradient)]), None
+    scaled = _like(weights, [scale * g for g in gradient])
+    changes, state = optimiser.update(scaled, state, weights)
+    arrays = [
+        w + rate * (np.asarray(c) if isinstance(w, np.ndarray) else c)
+        for w, c in zip(weights, changes)
+    ]
+    return _like(weights, arrays), state

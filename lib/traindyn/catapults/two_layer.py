@@ -279,6 +279,42 @@ class TwoLayerModel:
         kernel = (by_z @ by_z.T) * (batch.inputs @ batch.inputs.T) + by_second @ by_second.T
         return np.asarray(kernel / width)
 
+    def input_gradients(self, weights: Weights, batch: Batch) -> Array:
+        r"""Return the gradients of the outputs in the inputs as they were given.
+
+        Parameters
+        ----------
+        weights : Weights
+        batch : Batch
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            Of the network, :math:`(m d)^{-1/2} \sum_k v_k \sigma'(u_k \cdot x / \sqrt d)\, u_k`.
+
+        Raises
+        ------
+        ValueError
+            For a Taylor model of an activation that is not piecewise linear: its gradient has one
+            more derivative of the activation.
+        """
+        width, d = weights.first.shape
+        v, v0 = weights.second, self.expansion.second
+        root = np.sqrt(width * d)
+        if self.kind == "network":
+            slopes = self.activation.first("gradients in the input")(batch.inputs @ weights.first.T)
+            return np.asarray((slopes * v) @ weights.first / root)
+        if not self._gated or batch.slope is None:
+            raise ValueError(
+                "input_gradients of a Taylor model need a rectified linear unit, got "
+                f"{self.activation!r}"
+            )
+        if self.kind == "quadratic":
+            return np.asarray((batch.slope * v) @ weights.first / root)
+        moved = weights.first - self.expansion.first
+        first = (batch.slope * v) @ self.expansion.first
+        return np.asarray((first + (batch.slope * v0) @ moved) / root)
+
     @property
     def _gated(self) -> bool:
         return self.activation.kind == "relu"

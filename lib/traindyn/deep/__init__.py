@@ -4,17 +4,20 @@
 parameterisation, :mod:`~traindyn.deep.hessian` has products with and spectral norms of the
 Hessian of an output in the weights, :mod:`~traindyn.deep.tangent` gradients, the tangent kernel
 and linearised networks, :mod:`~traindyn.deep.train` gradient descent with the kernel on its way.
+:mod:`~traindyn.deep.models` and :mod:`~traindyn.deep.optimisers` have networks and optimisers for
+:func:`traindyn.catapults.train`.
 
-This room needs the extra ``deep`` (JAX and networkx); no other room imports it. It computes in
+This room needs the extra ``deep`` (JAX, networkx, Optax); no other room imports it. It computes in
 double precision: importing it sets ``jax_enable_x64``.
 """
 
 try:
     import jax
     import networkx  # noqa: F401
+    import optax  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "traindyn.deep needs JAX and networkx: pip install 'traindyn[deep]'"
+        "traindyn.deep needs JAX, networkx and Optax: pip install 'traindyn[deep]'"
     ) from error
 
 jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
@@ -58,7 +61,15 @@ from traindyn.deep.hessian import (  # noqa: E402
     hessian_product,
     two_layer_eigenvalues,
 )
+from traindyn.deep.models import (  # noqa: E402
+    Model,
+    image_network,
+    perceptron,
+    vision_transformer,
+    wide_resnet,
+)
 from traindyn.deep.network import Layer, Network  # noqa: E402
+from traindyn.deep.optimisers import OPTIMISERS, optimiser  # noqa: E402
 from traindyn.deep.propagation import (  # noqa: E402
     IncomingNorms,
     dependence,
@@ -88,6 +99,7 @@ from traindyn.deep.two_layer import TwoLayerNorm  # noqa: E402
 
 __all__ = [
     "ACTIVATIONS",
+    "OPTIMISERS",
     "BallNorms",
     "Descent",
     "GraphReport",
@@ -97,6 +109,7 @@ __all__ = [
     "Layer",
     "Linearisation",
     "Linearity",
+    "Model",
     "Network",
     "Sketch",
     "TwoLayerNorm",
@@ -120,6 +133,7 @@ __all__ = [
     "hessian_norms",
     "hessian_operator",
     "hessian_product",
+    "image_network",
     "incoming_norms",
     "influences",
     "inspect",
@@ -128,6 +142,8 @@ __all__ = [
     "linearise",
     "linearity",
     "narrow",
+    "optimiser",
+    "perceptron",
     "positions",
     "printed_series_threshold",
     "random_graph",
@@ -143,5 +159,7 @@ __all__ = [
     "vector_norm",
     "vector_threshold",
     "vertex_layers",
+    "vision_transformer",
+    "wide_resnet",
     "with_bottlenecks",
 ]

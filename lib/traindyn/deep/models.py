@@ -1,0 +1,419 @@
+r"""Deep networks that :func:`traindyn.catapults.train` trains.
+
+In the NTK parameterisation (ZHU Appendix C.6) all weights start as standard Gaussians and are
+divided by the root of the in-degree where they are used; biases, if any, are not divided. In that
+of PyTorch weights and biases start uniform on :math:`\pm fan^{-1/2}` and are used as they are.
+The source's numbers come out in the first without biases, which is the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+from traindyn.deep.activations import Activation, resolve
+from traindyn.deep.architectures import (
+    Architecture,
+    Attention,
+    Images,
+    Perceptron,
+    Residual,
+)
+
+__all__ = ["Batch", "Model", "image_network", "perceptron", "vision_transformer", "wide_resnet"]
+
+Array: TypeAlias = NDArray[np.float64]
+RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
+Weights: TypeAlias = tuple[jax.Array, ...]
+Parameterisation: TypeAlias = Literal["ntk", "pytorch"]
+
+
+class Batch(NamedTuple):
+    """Inputs of a model.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (n, d)
+    """
+
+    inputs: Array
+
+
+@dataclass(frozen=True)
+class Model:
+    """An architecture with a parameterisation; the weights are passed to it, never kept.
+
+    Made by :func:`perceptron`, :func:`image_network`, :func:`wide_resnet` and
+    :func:`vision_transformer`. With one output, outputs have shape (n,), otherwise (n, k).
+
+    Attributes
+    ----------
+    architecture : Architecture
+    parameterisation : {"ntk", "pytorch"}
+
+    Examples
+    --------
+    >>> model = perceptron([3, 32, 1])
+    >>> weights = model.initial(rng=0)
+    >>> batch = model.prepare(np.ones((5, 3)))
+    >>> model.outputs(weights, batch).shape, model.tangent_kernel(weights, batch).shape
+    ((5,), (5, 5))
+    """
+
+    architecture: Architecture
+    parameterisation: Parameterisation = "ntk"
+
+    def __post_init__(self) -> None:
+        _validate.choice("parameterisation", self.parameterisation, ("ntk", "pytorch"))
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights."""
+        return sum(int(np.prod(one.shape)) for one in self.architecture.parameters())
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """By what each array is multiplied where it is used."""
+        pytorch = self.parameterisation == "pytorch"
+        return tuple(
+            1.0 if pytorch or one.bias else float(one.fan**-0.5)
+            for one in self.architecture.parameters()
+        )
+
+    def initial(
+        self, *, scale: float = 1.0, biases: Literal["zero", "normal"] = "zero", rng: RNG
+    ) -> Weights:
+        """Draw weights.
+
+        Parameters
+        ----------
+        scale : float, default 1.0
+            Factor of all of them, such as .1 for a start near zero (ZHU Figure C.14).
+        biases : {"zero", "normal"}
+            Those of the NTK parameterisation.
+        rng : int, SeedSequence or Generator
+
+        Returns
+        -------
+        tuple of array
+        """
+        factor = _validate.positive("scale", scale)
+        start = _validate.choice("biases", biases, ("zero", "normal"))
+        generator = np.random.default_rng(rng)
+        found = []
+        for one in self.architecture.parameters():
+            if self.parameterisation == "pytorch":
+                drawn = generator.uniform(-1, 1, size=one.shape) / np.sqrt(one.fan)
+            elif one.bias and start == "zero":
+                drawn = np.zeros(one.shape)
+            else:
+                drawn = generator.standard_normal(one.shape)
+            found.append(jnp.asarray(factor * drawn))
+        return tuple(found)
+
+    def prepare(self, inputs: ArrayLike) -> Batch:
+        """Check inputs, shape (n, d)."""
+        return Batch(_validate.finite("inputs", inputs, shape=(None, self.architecture.inputs)))
+
+    def outputs(self, weights: Weights, batch: Batch) -> Array:
+        """Return the outputs, shape (n,), or (n, k) if there are several."""
+        return np.asarray(_outputs(self, tuple(weights), batch.inputs))
+
+    def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
+        r"""Return residuals, and the gradient of :math:`\frac12 \sum e^2`.
+
+        Parameters
+        ----------
+        weights : tuple of array
+        batch : Batch
+        labels : ndarray, shape of the outputs
+
+        Returns
+        -------
+        residuals : ndarray, shape of the outputs
+        gradient : tuple of array
+        """
+        residuals, gradient = _gradient(self, tuple(weights), batch.inputs, labels)
+        return np.asarray(residuals), gradient
+
+    def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
+        """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
+
+        That of a perceptron is put together layer by layer; other architectures form the
+        gradient of every output, n k times as many numbers as weights.
+        """
+        return np.asarray(_kernel(self, tuple(weights), batch.inputs))
+
+    def input_gradients(self, weights: Weights, batch: Batch) -> Array:
+        """Return the gradients of the outputs in the inputs, shape (n, d) or (n, k, d)."""
+        found: Array = np.asarray(_input_gradients(self, tuple(weights), batch.inputs))
+        return found[:, 0] if self.architecture.outputs == 1 else found
+
+    def apply(self, weights: Weights, inputs: jax.Array) -> jax.Array:
+        """Return the outputs as :meth:`outputs` does, as a function that JAX differentiates."""
+        scaled = tuple(s * w for s, w in zip(self.scales, weights))
+        found = self.architecture(scaled, inputs)
+        return found[:, 0] if self.architecture.outputs == 1 else found
+
+
+def perceptron(
+    sizes: Sequence[int],
+    *,
+    activation: str | Activation = "relu",
+    biases: bool = False,
+    parameterisation: Parameterisation = "ntk",
+) -> Model:
+    """Make a fully connected network with a linear output.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Inputs, hidden layers, outputs.
+    activation : str or callable
+        See :func:`resolve`.
+    biases : bool, default False
+    parameterisation : {"ntk", "pytorch"}
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two sizes, one is not positive, or a name is unknown.
+    """
+    known = _several("sizes", sizes, least=2)
+    return Model(Perceptron(known, resolve(activation), bool(biases)), parameterisation)
+
+
+def image_network(
+    shape: Sequence[int],
+    channels: Sequence[int],
+    *,
+    filter: int = 3,
+    outputs: int = 1,
+    activation: str | Activation = "relu",
+    biases: bool = False,
+    parameterisation: Parameterisation = "ntk",
+) -> Model:
+    """Make a convolutional network: stride one, zero padding, a full linear layer at the end.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Height and width of an image, or channels, height and width.
+    channels : sequence of int
+        Of the convolutional layers.
+    filter : int, default 3
+    outputs : int, default 1
+    activation : str or callable
+    biases : bool, default False
+    parameterisation : {"ntk", "pytorch"}
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive or a name is unknown.
+    """
+    architecture = Images(
+        _shape(shape),
+        _several("channels", channels, least=1),
+        _validate.integer("filter", filter, least=1),
+        _validate.integer("outputs", outputs, least=1),
+        resolve(activation),
+        bool(biases),
+    )
+    return Model(architecture, parameterisation)
+
+
+def wide_resnet(
+    shape: Sequence[int],
+    *,
+    depth: int = 10,
+    widen: int = 1,
+    base: int = 16,
+    outputs: int = 1,
+    activation: str | Activation = "relu",
+    parameterisation: Parameterisation = "ntk",
+) -> Model:
+    """Make a wide residual network without normalisation.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Height and width of an image, or channels, height and width.
+    depth : int, default 10
+        4, and 6 for every block that each of the three groups has.
+    widen : int, default 1
+        Factor on the channels.
+    base : int, default 16
+        Channels of the first group without that factor.
+    outputs : int, default 1
+    activation : str or callable
+    parameterisation : {"ntk", "pytorch"}
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive, the depth is not 4 plus a multiple of 6, or a name is unknown.
+    """
+    layers = _validate.integer("depth", depth, least=10)
+    if (layers - 4) % 6:
+        raise ValueError(f"depth must be 4 plus a multiple of 6, got {layers}")
+    architecture = Residual(
+        _shape(shape),
+        (layers - 4) // 6,
+        _validate.integer("widen", widen, least=1),
+        _validate.integer("base", base, least=1),
+        _validate.integer("outputs", outputs, least=1),
+        resolve(activation),
+    )
+    return Model(architecture, parameterisation)
+
+
+def vision_transformer(
+    shape: Sequence[int],
+    *,
+    patch: int = 2,
+    width: int = 32,
+    heads: int = 4,
+    depth: int = 2,
+    outputs: int = 1,
+    activation: str | Activation = "relu",
+    parameterisation: Parameterisation = "ntk",
+) -> Model:
+    """Make a small vision transformer.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Height and width of an image, or channels, height and width.
+    patch : int, default 2
+        Pixels along an edge of a patch; divides height and width.
+    width, heads : int
+        The width is a multiple of the number of heads.
+    depth : int, default 2
+        Blocks.
+    outputs : int, default 1
+    activation : str or callable
+    parameterisation : {"ntk", "pytorch"}
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive, `patch` or `heads` does not divide what it should, or a name
+        is unknown.
+    """
+    image = _shape(shape)
+    edge = _validate.integer("patch", patch, least=1)
+    if image[1] % edge or image[2] % edge:
+        raise ValueError(f"patch must divide height and width {image[1:]}, got {edge}")
+    size = _validate.integer("width", width, least=1)
+    count = _validate.integer("heads", heads, least=1)
+    if size % count:
+        raise ValueError(f"heads must divide the width {size}, got {count}")
+    architecture = Attention(
+        image,
+        edge,
+        size,
+        count,
+        _validate.integer("depth", depth, least=1),
+        _validate.integer("outputs", outputs, least=1),
+        resolve(activation),
+    )
+    return Model(architecture, parameterisation)
+
+
+def _several(name: str, sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
+    if len(sizes) < least:
+        raise ValueError(f"{name} must have at least {least} entries, got {list(sizes)}")
+    return tuple(_validate.integer(f"every entry of {name}", size, least=1) for size in sizes)
+
+
+def _shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    known = _several("shape", shape, least=2)
+    if len(known) > 3:
+        raise ValueError(f"shape must be (height, width) or (channels, height, width), got {known}")
+    channels, height, width = known if len(known) == 3 else (1, *known)
+    return channels, height, width
+
+
+@partial(jax.jit, static_argnums=0)
+def _outputs(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
+    return model.apply(weights, inputs)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Array) -> Any:
+    def half(now: Weights) -> tuple[jax.Array, jax.Array]:
+        residuals = model.apply(now, inputs) - labels
+        return jnp.sum(residuals**2) / 2, residuals
+
+    gradient, residuals = jax.grad(half, has_aux=True)(weights)
+    return residuals, gradient
+
+
+@partial(jax.jit, static_argnums=0)
+def _input_gradients(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
+    def value(point: jax.Array) -> jax.Array:
+        return jnp.atleast_1d(model.apply(weights, point[None])[0])
+
+    gradients: jax.Array = jax.vmap(jax.jacrev(value))(inputs)
+    return gradients
+
+
+@partial(jax.jit, static_argnums=0)
+def _kernel(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
+    if isinstance(model.architecture, Perceptron):
+        return _layered_kernel(model, model.architecture, weights, inputs)
+
+    def value(now: Weights, point: jax.Array) -> jax.Array:
+        return jnp.atleast_1d(model.apply(now, point[None])[0])
+
+    rows = jax.vmap(jax.jacrev(value), in_axes=(None, 0))(weights, inputs)
+    flat = [g.reshape(len(inputs) * model.architecture.outputs, -1) for g in rows]
+    return sum((g @ g.T for g in flat), start=jnp.zeros((len(flat[0]), len(flat[0]))))
+
+
+def _layered_kernel(
+    model: Model, architecture: Perceptron, weights: Weights, inputs: jax.Array
+) -> jax.Array:
+    """Add the products of inner products of what a layer reads and of what it passes back."""
+    n, k = len(inputs), architecture.outputs
+    scaled = tuple(s * w for s, w in zip(model.scales, weights))
+    zero = [jnp.zeros((n, size)) for size in architecture.sizes[1:]]
+    _, back, read = jax.vjp(
+        lambda shifts: architecture.follow(scaled, inputs, shifts), zero, has_aux=True
+    )
+    # Outputs of different inputs do not mix, so one pass serves all of them.
+    (deltas,) = jax.vmap(back)(jnp.broadcast_to(jnp.eye(k)[:, None], (k, n, k)))
+    per_layer = 2 if architecture.biases else 1
+    total = jnp.zeros((n * k, n * k))
+    for depth, (values, delta) in enumerate(zip(read, deltas)):
+        flat = delta.swapaxes(0, 1).reshape(n * k, -1)
+        inner = values @ values.T * model.scales[per_layer * depth] ** 2
+        if architecture.biases:
+            inner = inner + 1.0
+        total = total + jnp.repeat(jnp.repeat(inner, k, 0), k, 1) * (flat @ flat.T)
+    return total
