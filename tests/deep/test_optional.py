@@ -10,7 +10,7 @@ import pytest
 
 ROOMS = (
     "activations", "catapults", "data", "diffusion", "dmft", "effective", "figures", "gaussian",
-    "kernels", "laws", "ledger", "linalg", "parallel", "problems", "relu", "sgd", "spectra",
+    "kernels", "laws", "ledger", "linalg", "parallel", "particles", "problems", "relu", "sgd", "spectra",
     "trajectory", "cli",
 )  # fmt: skip
 

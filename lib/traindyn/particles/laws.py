@@ -1,0 +1,152 @@
+r"""What is exact about self-attention with identity matrices.
+
+Tokens with equal inner products keep them equal: from an orthonormal start all of them are
+
+.. math:: \dot\gamma = \frac{2 e^{\beta\gamma} (1 - \gamma) (1 + (n - 1) \gamma)}
+                            {e^\beta + (n - 1) e^{\beta\gamma}}, \qquad \gamma(0) = 0 ,
+
+so they leave at the speed :math:`2 / (e^\beta + n - 1)` and close in like :math:`e^{-2 t}`. The
+uniform measure is an equilibrium of the mean-field limit; a perturbation in spherical harmonics of
+degree l grows at :math:`\frac{l (l + d - 2)}\beta I_{l + \nu}(\beta) / I_\nu(\beta)`,
+:math:`\nu = d / 2 - 1`, as the field is the gradient of :math:`\frac1\beta \log Z` (Funk-Hecke).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import quad, solve_ivp
+
+from traindyn import _validate
+
+__all__ = ["cluster_time", "equiangular", "growth_rate"]
+
+Array = NDArray[np.float64]
+
+
+def _speed(gamma: Array, beta: float, n: int) -> Array:
+    # Divided by the exponential of beta, so that it stays finite.
+    gap = np.exp(-beta * (1 - gamma))
+    return np.asarray(2 * gap * (1 - gamma) * (1 + (n - 1) * gamma) / (1 + (n - 1) * gap))
+
+
+def equiangular(times: ArrayLike, *, inverse_temperature: float, count: int) -> Array:
+    """Return the common inner product of tokens that start orthonormal.
+
+    Parameters
+    ----------
+    times : array_like, shape (T,)
+        Increasing, from zero on or later.
+    inverse_temperature : float
+        Non-negative.
+    count : int
+        Tokens, at least two.
+
+    Returns
+    -------
+    ndarray, shape (T,)
+
+    Examples
+    --------
+    >>> curve = equiangular([0.0, 1.0], inverse_temperature=0.0, count=2)
+    >>> bool(abs(curve[1] - np.tanh(1.0)) < 1e-9)
+    True
+    """
+    t = _validate.increasing("times", times)
+    beta = _validate.non_negative("inverse_temperature", inverse_temperature)
+    n = _validate.integer("count", count, least=2)
+    solved = solve_ivp(
+        lambda _, gamma: _speed(gamma, beta, n),
+        (0, max(t[-1], np.finfo(float).tiny)),
+        [0.0],
+        method="DOP853",
+        t_eval=t,
+        rtol=1e-11,
+        atol=1e-13,
+    )
+    return np.asarray(solved.y[0])
+
+
+def cluster_time(*, inverse_temperature: float, count: int, tolerance: float = 1e-3) -> float:
+    """Return the time at which orthonormal tokens have inner products of one up to a tolerance.
+
+    Parameters
+    ----------
+    inverse_temperature : float
+        Non-negative.
+    count : int
+        Tokens, at least two.
+    tolerance : float, default 1e-3
+        Below one.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(cluster_time(inverse_temperature=5.0, count=32), 2)
+    9.54
+    """
+    beta = _validate.non_negative("inverse_temperature", inverse_temperature)
+    n = _validate.integer("count", count, least=2)
+    off = _validate.positive("tolerance", tolerance)
+    if off >= 1:
+        raise ValueError(f"tolerance must be below 1, got {tolerance!r}")
+
+    # The logarithm of what is missing to one, as the integrand is then bounded at that end.
+    def integrand(s: float) -> float:
+        gamma = 1 - np.exp(-s)
+        return float(np.exp(-s) / _speed(gamma, beta, n))
+
+    return float(quad(integrand, 0, -np.log(off), limit=200, epsabs=0, epsrel=1e-10)[0])
+
+
+def growth_rate(degree: ArrayLike, *, dimension: int, inverse_temperature: float) -> Array:
+    """Return the growth rates of perturbations of the uniform measure.
+
+    Parameters
+    ----------
+    degree : array_like of int
+        Of the spherical harmonics, from one on.
+    dimension : int
+        d, at least two: the sphere has dimension d - 1.
+    inverse_temperature : float
+        Non-negative.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `degree`.
+
+    Examples
+    --------
+    On the circle the fastest mode is about the root of twice the inverse temperature:
+
+    >>> rates = growth_rate(np.arange(1, 30), dimension=2, inverse_temperature=80.0)
+    >>> int(np.argmax(rates)) + 1
+    13
+    """
+    degrees = np.asarray(degree)
+    if not np.issubdtype(degrees.dtype, np.integer) or np.any(degrees < 1):
+        raise ValueError(f"degree must consist of integers >= 1, got {degree!r}")
+    d = _validate.integer("dimension", dimension, least=2)
+    beta = _validate.non_negative("inverse_temperature", inverse_temperature)
+    if beta == 0:
+        return np.where(degrees == 1, (d - 1) / d, 0.0)
+    ratios = np.cumprod(_bessel_ratios(d / 2 - 1, beta, int(degrees.max())))
+    return np.asarray(degrees * (degrees + d - 2) / beta * ratios[degrees - 1])
+
+
+def _bessel_ratios(order: float, x: float, count: int) -> Array:
+    """Ratios of modified Bessel functions of consecutive orders, the first over `order`.
+
+    The functions themselves underflow at high orders. Their recurrence, run downwards, forgets
+    where it began.
+    """
+    start = count + int(x) + 60
+    found, ratio = np.empty(start), 0.0
+    for j in reversed(range(start)):
+        ratio = 1 / (2 * (order + j + 1) / x + ratio)
+        found[j] = ratio
+    return found[:count]
