@@ -124,9 +124,12 @@ types: $(READY)
 	@echo 'test: types'
 	@$(BIN)/mypy
 
-# The tests of the book look at the built site of the quick profile.
+# The tests of the book look at the built site of the quick profile. Its chapters run side by
+# side also if nobody asked for it: most of them keep one core busy.
+SIDE = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell n=$(CORES); echo $$(( n < 4 ? n : 4 ))))
+
 unit: $(READY)
-	@$(MAKE) --no-print-directory book PROFILE=quick
+	@$(MAKE) --no-print-directory $(SIDE) book PROFILE=quick
 	@echo 'test: doctests, unit tests and tests of the book'
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
