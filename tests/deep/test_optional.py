@@ -10,8 +10,8 @@ import pytest
 
 ROOMS = (
     "activations", "catapults", "data", "diffusion", "dmft", "effective", "figures", "gaussian",
-    "kernels", "laws", "ledger", "linalg", "parallel", "particles", "problems", "relu", "sgd", "spectra",
-    "trajectory", "cli",
+    "kernels", "laws", "ledger", "linalg", "parallel", "particles", "problems", "relu", "sgd",
+    "spectra", "trajectory", "cli",
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ from traindyn.deep.builders import (  # noqa: E402
     residual,
     with_bottlenecks,
 )
+from traindyn.deep.critical import Curvature, LossHessian  # noqa: E402
 from traindyn.deep.graphs import (  # noqa: E402
     GraphReport,
     Linearity,
@@ -94,6 +95,7 @@ from traindyn.deep.tangent import (  # noqa: E402
     linearise,
     tangent_kernel,
 )
+from traindyn.deep.taylor import Differentiable, TaylorModel  # noqa: E402
 from traindyn.deep.train import Descent, descend  # noqa: E402
 from traindyn.deep.two_layer import TwoLayerNorm  # noqa: E402
 
@@ -101,7 +103,9 @@ __all__ = [
     "ACTIVATIONS",
     "OPTIMISERS",
     "BallNorms",
+    "Curvature",
     "Descent",
+    "Differentiable",
     "GraphReport",
     "HessianBlocks",
     "HessianNorms",
@@ -109,9 +113,11 @@ __all__ = [
     "Layer",
     "Linearisation",
     "Linearity",
+    "LossHessian",
     "Model",
     "Network",
     "Sketch",
+    "TaylorModel",
     "TwoLayerNorm",
     "TwoLayerSpectrum",
     "VectorNorm",

@@ -23,6 +23,12 @@ from traindyn.kernels.lazy import (
     theorem_bounds,
 )
 from traindyn.kernels.network import Layer, Network
+from traindyn.kernels.parameterisation import (
+    KernelEntries,
+    Parameterisation,
+    kernel_entries,
+    pytorch_start,
+)
 from traindyn.kernels.recursion import (
     InfiniteWidth,
     WidthCorrections,
@@ -47,12 +53,14 @@ __all__ = [
     "Ensemble",
     "FeatureKernel",
     "InfiniteWidth",
+    "KernelEntries",
     "KernelFlow",
     "Layer",
     "LazyConstants",
     "Lipschitz",
     "Network",
     "Parabola",
+    "Parameterisation",
     "Scales",
     "TwoLayer",
     "WidthCorrections",
@@ -64,9 +72,11 @@ __all__ = [
     "gaussian_feature_scale",
     "hermite_coefficients",
     "infinite_width",
+    "kernel_entries",
     "linearisation_gap",
     "measure",
     "own_moments",
+    "pytorch_start",
     "random_covariances",
     "random_features",
     "rectifier_drift",

@@ -1,0 +1,195 @@
+r"""Gradient descent along the eigenvectors of the tangent kernel (ZHU Section 4.3).
+
+A step on the mean of N squared residuals changes them by
+
+.. math:: e' = \Big(I - \frac{2\eta}N K\Big) e + \Delta, \qquad
+          \Delta_i = \tfrac12 \langle dw, \nabla^2 f_i(\xi_i)\, dw \rangle
+
+(ZHU (4.3), where the one half is missing), with a point :math:`\xi_i` between the weights for
+each residual. While K stays and :math:`\Delta` is small, the loss along the eigenvector
+:math:`u_i` is multiplied by :math:`(1 - 2 \eta \lambda_i / N)^2` at every step: it grows where
+:math:`\eta > N / \lambda_i`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from traindyn import _validate
+from traindyn.catapults.training import Model, Training
+
+__all__ = ["Directions", "descent_bound", "directions", "eigen_observer", "linear_losses"]
+
+Array = NDArray[np.float64]
+
+
+class Directions(NamedTuple):
+    """The loss of a run along the eigenvectors of the kernel, which change on the way.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray, shape (T, N)
+        Of the tangent kernel, descending.
+    losses : ndarray, shape (T, N)
+        Squares of the residuals' coefficients over N: their sum is the loss.
+    """
+
+    eigenvalues: Array
+    losses: Array
+
+    def leading(self, count: int) -> Array:
+        """Return the loss in so many leading directions, shape (T,) (ZHU (4.2))."""
+        return np.asarray(self.losses[:, : self._checked(count)].sum(axis=1))
+
+    def rest(self, count: int) -> Array:
+        """Return the loss in all but so many leading directions, shape (T,)."""
+        return np.asarray(self.losses[:, self._checked(count) :].sum(axis=1))
+
+    def trailing(self, count: int) -> Array:
+        """Return the loss in so many last directions, shape (T,)."""
+        return np.asarray(self.losses[:, -self._checked(count) :].sum(axis=1))
+
+    def super_critical(self, step_sizes: ArrayLike) -> NDArray[np.int64]:
+        r"""Count the directions with :math:`\eta > N / \lambda_i`.
+
+        Parameters
+        ----------
+        step_sizes : array_like, shape (T,) or scalar
+
+        Returns
+        -------
+        ndarray of int, shape (T,)
+        """
+        eta = np.broadcast_to(_validate.finite("step_sizes", step_sizes), len(self.losses))
+        above = eta[:, None] * self.eigenvalues > self.losses.shape[1]
+        return np.asarray(above.sum(axis=1))
+
+    def _checked(self, count: int) -> int:
+        return _validate.integer("count", count, least=1, most=self.losses.shape[1])
+
+
+def eigen_observer(model: Model[Any, Any], batch: Any, labels: ArrayLike) -> Callable[[Any], Array]:
+    """Return what :func:`train` may observe: eigenvalues, and the loss along eigenvectors.
+
+    Parameters
+    ----------
+    model : Model
+    batch : tuple of arrays
+        From ``model.prepare``.
+    labels : array_like, of the shape of the outputs
+
+    Returns
+    -------
+    callable
+        From the weights to an array of shape (2, N), for :func:`directions`.
+
+    Examples
+    --------
+    >>> from traindyn.catapults import TwoLayerModel, train
+    >>> start = TwoLayerModel.initialise(64, 2, rng=0)
+    >>> model, labels = TwoLayerModel(start), [1.0, -1.0]
+    >>> observe = eigen_observer(model, model.prepare(np.eye(2)), labels)
+    >>> run = train(model, start, np.eye(2), labels, step_size=0.5, steps=9, observe=observe)
+    >>> found = directions(run)
+    >>> bool(np.allclose(found.leading(1) + found.rest(1), run.losses))
+    True
+    """
+    y = _validate.finite("labels", labels)
+
+    def observe(weights: Any) -> Array:
+        values, vectors = np.linalg.eigh(model.tangent_kernel(weights, batch))
+        e = np.asarray(model.outputs(weights, batch) - y).ravel()
+        return np.array([values[::-1], (vectors.T @ e)[::-1] ** 2 / e.size])
+
+    return observe
+
+
+def directions(run: Training) -> Directions:
+    """Read what :func:`eigen_observer` saw.
+
+    Parameters
+    ----------
+    run : Training
+
+    Returns
+    -------
+    Directions
+
+    Raises
+    ------
+    ValueError
+        If the run did not observe that.
+    """
+    seen = np.asarray(run.observed)
+    if seen.ndim != 3 or seen.shape[1] != 2:
+        raise ValueError(f"run must have observed arrays (2, N), got shape {seen.shape}")
+    return Directions(seen[:, 0], seen[:, 1])
+
+
+def linear_losses(
+    eigenvalues: ArrayLike, losses: ArrayLike, *, step_size: float, steps: int
+) -> Array:
+    r"""Return the losses along eigenvectors if the kernel stays: the linear model's.
+
+    Parameters
+    ----------
+    eigenvalues, losses : array_like, shape (N,)
+        At the start.
+    step_size : float
+    steps : int
+
+    Returns
+    -------
+    ndarray, shape (steps + 1, N)
+        :math:`(1 - 2 \eta \lambda_i / N)^{2t}` times the losses.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match.
+
+    Examples
+    --------
+    >>> linear_losses([1.5, 0.5], [1.0, 1.0], step_size=1.0, steps=2).tolist()
+    [[1.0, 1.0], [0.25, 0.25], [0.0625, 0.0625]]
+    """
+    values = _validate.finite("eigenvalues", eigenvalues, shape=(None,))
+    first = _validate.finite("losses", losses, shape=values.shape)
+    eta = _validate.positive("step_size", step_size)
+    count = _validate.integer("steps", steps, least=0)
+    factors = 1 - 2 * eta * values / values.size
+    return np.asarray(first * factors ** (2 * np.arange(count + 1)[:, None]))
+
+
+def descent_bound(
+    losses: ArrayLike, squared_gradients: ArrayLike, *, step_size: ArrayLike, curvature: ArrayLike
+) -> Array:
+    r"""Return the loss that a step of gradient descent does not exceed (ZHU Lemma 4.2.2).
+
+    Parameters
+    ----------
+    losses, squared_gradients : array_like
+        Before the step.
+    step_size : array_like
+    curvature : array_like
+        A bound on the largest eigenvalue of the Hessian everywhere.
+
+    Returns
+    -------
+    ndarray
+        :math:`L - \eta (1 - \eta \beta / 2) |\nabla L|^2`.
+
+    Examples
+    --------
+    Half a square, with its own curvature:
+
+    >>> float(descent_bound(0.5, 1.0, step_size=0.5, curvature=1.0))
+    0.125
+    """
+    eta, beta = np.asarray(step_size, np.float64), np.asarray(curvature, np.float64)
+    drop = eta * (1 - eta * beta / 2) * np.asarray(squared_gradients)
+    return np.asarray(np.asarray(losses) - drop)

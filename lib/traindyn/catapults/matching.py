@@ -1,0 +1,302 @@
+r"""Which steps of SGD raise a loss, and whether their batches were super-critical.
+
+A step is super-critical if its step size exceeds :math:`\tilde\eta = b / \lambda_1(K_B)`, with the
+tangent kernel :math:`K_B` of its batch B. At a constant kernel it takes the residuals e to
+
+.. math:: e' = e - \frac{2\eta}b K_{\cdot B}\, e_B ,
+
+hence those of the batch to :math:`(1 - 2\eta K_B / b)\, e_B`, and the loss *of the batch* can rise
+only if the step is super-critical. The loss of all examples also knows the kernel between the
+batch and the others: its steps may rise at any step size (ZHU Table 4.2 counts them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import hypergeom
+
+from traindyn import _validate
+from traindyn.catapults.spikes import leading_eigenpairs
+from traindyn.catapults.training import Model, Training
+
+__all__ = ["History", "Match", "batch_order", "chance", "history", "match", "snapshots"]
+
+Array = NDArray[np.float64]
+
+
+class History(NamedTuple):
+    """What every step of a run did.
+
+    Attributes
+    ----------
+    losses, leading_losses, kernel_norms : ndarray, shape (T + 1,)
+        Training loss, its part along the leading eigenvectors of the kernel of all examples, and
+        the largest eigenvalue of that kernel.
+    step_sizes, critical_steps : ndarray, shape (T,)
+        The latter of the batch of the step, before it.
+    batch_before, batch_after : ndarray, shape (T,)
+        Loss of the batch of the step, before and after it.
+    predicted : ndarray, shape (T,)
+        Training loss after the step if the kernel did not change in it.
+    """
+
+    losses: Array
+    leading_losses: Array
+    kernel_norms: Array
+    step_sizes: Array
+    critical_steps: Array
+    batch_before: Array
+    batch_after: Array
+    predicted: Array
+
+    @property
+    def supercritical(self) -> NDArray[np.bool_]:
+        """Whether each step was larger than the critical one of its batch."""
+        return np.asarray(self.step_sizes > self.critical_steps)
+
+    def spikes(self, factor: float = 1.0) -> NDArray[np.bool_]:
+        """Whether each step raised the training loss by more than a factor."""
+        return _rises(self.losses[:-1], self.losses[1:], factor)
+
+    def batch_spikes(self, factor: float = 1.0) -> NDArray[np.bool_]:
+        """Whether each step raised the loss of its own batch by more than a factor."""
+        return _rises(self.batch_before, self.batch_after, factor)
+
+    def leading_shares(self, steps: ArrayLike) -> Array:
+        """Return which part of the change of the training loss in some steps is the leading one."""
+        t = np.asarray(steps, dtype=np.int64)
+        change = np.diff(self.losses)[t]
+        return np.asarray(np.diff(self.leading_losses)[t] / change)
+
+    def kernel_ratios(self, steps: ArrayLike, *, wait: int) -> Array:
+        """Return the norm of the kernel so many steps later, over that before the step.
+
+        At the end of the run, fewer steps later.
+        """
+        t = np.asarray(steps, dtype=np.int64)
+        after = np.minimum(t + wait, len(self.kernel_norms) - 1)
+        return np.asarray(self.kernel_norms[after] / self.kernel_norms[t])
+
+
+class Match(NamedTuple):
+    """How often two flags are raised at one step.
+
+    Attributes
+    ----------
+    both, spikes, flagged, steps : int
+    """
+
+    both: int
+    spikes: int
+    flagged: int
+    steps: int
+
+    @property
+    def rate(self) -> float:
+        """Share of the spikes that are flagged; NaN without spikes (ZHU Table 4.2)."""
+        return self.both / self.spikes if self.spikes else float("nan")
+
+    @property
+    def converse(self) -> float:
+        """Share of the flagged steps that spike; NaN without any."""
+        return self.both / self.flagged if self.flagged else float("nan")
+
+    @property
+    def expected(self) -> float:
+        """The rate if flags and spikes had nothing to do with each other."""
+        return self.flagged / self.steps
+
+
+def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
+    """Count spikes, flagged steps, and those that are both.
+
+    Parameters
+    ----------
+    spikes, flagged : array_like of bool, shape (T,)
+
+    Returns
+    -------
+    Match
+
+    Raises
+    ------
+    ValueError
+        If there is no step, or not as many of both.
+
+    Examples
+    --------
+    >>> found = match([True, False, True, False], [True, False, False, False])
+    >>> found.rate, found.converse, found.expected
+    (0.5, 1.0, 0.25)
+    """
+    first, second = np.asarray(spikes, dtype=bool), np.asarray(flagged, dtype=bool)
+    if first.ndim != 1 or first.shape != second.shape or first.size == 0:
+        raise ValueError(
+            "spikes and flagged must be of one length, at least 1, got shapes "
+            f"{first.shape} and {second.shape}"
+        )
+    return Match(int((first & second).sum()), int(first.sum()), int(second.sum()), first.size)
+
+
+def chance(matches: Match | Iterable[Match]) -> float:
+    """Return the probability of so many matches, were the flags of each run permuted at random.
+
+    Given its numbers of steps, spikes and flags, the matches of a run are hypergeometric; those
+    of several runs, all permuted independently, add up.
+
+    Parameters
+    ----------
+    matches : Match or iterable of Match
+
+    Returns
+    -------
+    float
+        The exact one-sided p-value.
+
+    Examples
+    --------
+    Three spikes at three flagged steps of ten, and no other:
+
+    >>> one = Match(both=3, spikes=3, flagged=3, steps=10)
+    >>> round(1 / chance(one), 6), round(1 / chance([one, one]), 6)
+    (120.0, 14400.0)
+    """
+    runs = [matches] if isinstance(matches, Match) else list(matches)
+    if not runs:
+        raise ValueError("matches must not be empty")
+    law = np.ones(1)
+    for run in runs:
+        counts = np.arange(min(run.spikes, run.flagged) + 1)
+        law = np.convolve(law, hypergeom.pmf(counts, run.steps, run.flagged, run.spikes))
+    return float(min(1.0, law[sum(run.both for run in runs) :].sum()))
+
+
+def batch_order(
+    n: int, size: int, steps: int, *, rng: int | np.random.SeedSequence
+) -> NDArray[np.int64]:
+    """Return the batches that :func:`traindyn.catapults.train` draws from the same seed.
+
+    Parameters
+    ----------
+    n, size, steps : int
+    rng : int or SeedSequence
+        Not a Generator, which would not give the same numbers twice.
+
+    Returns
+    -------
+    ndarray of int, shape (steps, size)
+
+    Raises
+    ------
+    ValueError
+        If a batch is larger than n.
+
+    Examples
+    --------
+    >>> sorted(batch_order(4, 2, 2, rng=0).ravel().tolist())
+    [0, 1, 2, 3]
+    """
+    total = _validate.integer("n", n, least=1)
+    each = _validate.integer("size", size, least=1, most=total)
+    count = _validate.integer("steps", steps, least=0)
+    if each == total:
+        return np.tile(np.arange(total), (count, 1))
+    generator = np.random.default_rng(rng)
+    per_epoch = total // each
+    epochs = [
+        generator.permutation(total)[: per_epoch * each].reshape(per_epoch, each)
+        for _ in range(-(-count // per_epoch))
+    ]
+    return np.concatenate([np.empty((0, each), dtype=np.int64), *epochs])[:count]
+
+
+def snapshots(
+    model: Model[Any, Any], inputs: ArrayLike, labels: ArrayLike
+) -> Callable[[Any], Array]:
+    """Return what :func:`history` wants observed: all residuals, and beside them the kernel.
+
+    Parameters
+    ----------
+    model : Model
+    inputs : array_like, shape (n, d)
+    labels : array_like, shape (n,) or (n, k)
+
+    Returns
+    -------
+    callable
+        From weights to an array of shape (n k, n k + 1), for the argument `observe` of
+        :func:`traindyn.catapults.train`.
+    """
+    whole, y = model.prepare(inputs), _validate.finite("labels", labels)
+
+    def observe(weights: Any) -> Array:
+        residuals = (model.outputs(weights, whole) - y).reshape(-1, 1)
+        return np.hstack([residuals, model.tangent_kernel(weights, whole)])
+
+    return observe
+
+
+def history(run: Training, batches: ArrayLike, *, outputs: int = 1, leading: int = 1) -> History:
+    """Work out every step of a run from its :func:`snapshots`.
+
+    Parameters
+    ----------
+    run : Training
+        Recorded at every step, with ``observe=snapshots(...)``.
+    batches : array_like of int, shape (steps, b)
+        From :func:`batch_order`; rows beyond the end of the run are not used.
+    outputs : int
+        Of one input.
+    leading : int
+        Number of leading eigenvectors.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    ValueError
+        If the run was not recorded so.
+    """
+    k = _validate.integer("outputs", outputs, least=1)
+    seen = _validate.finite("run.observed", run.observed, shape=(None, None, None))
+    residuals, kernels = seen[:, :, 0], seen[:, :, 1:]
+    steps, size = len(seen) - 1, residuals.shape[1]
+    if kernels.shape[2] != size or not np.array_equal(run.steps, np.arange(steps + 1)):
+        raise ValueError("run must be recorded at every step, with observe=snapshots(...)")
+    chosen = np.asarray(batches, dtype=np.int64)
+    if chosen.ndim != 2 or len(chosen) < steps or (chosen.size and chosen.max() * k >= size):
+        raise ValueError(
+            f"batches must be {steps} rows of indices below {size // k}, got shape {chosen.shape}"
+        )
+    pairs = [leading_eigenpairs(kernel, leading) for kernel in kernels]
+    along = [np.sum((vectors.T @ e) ** 2) / size for (_, vectors), e in zip(pairs, residuals)]
+    rows = []
+    for t in range(steps):
+        part = (chosen[t][:, None] * k + np.arange(k)).ravel()
+        e, kernel = residuals[t], kernels[t]
+        top = leading_eigenpairs(kernel[np.ix_(part, part)], 1)[0][0]
+        step = 2 * run.step_sizes[t] / part.size
+        ahead = e - step * kernel[:, part] @ e[part]
+        rows.append(
+            (
+                part.size / top,
+                np.mean(e[part] ** 2),
+                np.mean(residuals[t + 1][part] ** 2),
+                np.mean(ahead**2),
+            )
+        )
+    found = np.array(rows, dtype=np.float64).reshape(steps, 4)
+    norms = np.array([values[0] for values, _ in pairs])
+    return History(run.losses, np.array(along), norms, run.step_sizes[:steps], *found.T)
+
+
+def _rises(before: Array, after: Array, factor: float) -> NDArray[np.bool_]:
+    if _validate.number("factor", factor) < 1:
+        raise ValueError(f"factor must be at least 1, got {factor!r}")
+    return np.asarray(after > factor * before)
