@@ -21,9 +21,10 @@ import effective
 import film
 import kernels
 import sgd
+import training
 
 RESULTS = Path(__file__).with_name("results.json")
-LIBRARIES = ("numpy", "scipy", "numba", "torch", "jax", "curvlinops-for-pytorch")
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "jax", "optax", "curvlinops-for-pytorch")
 
 
 def processor() -> str:
@@ -47,7 +48,7 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, effective, dmft, kernels, deep, catapults, film):
+    for module in (sgd, effective, dmft, kernels, deep, catapults, training, film):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}
