@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from traindyn import catapults
-from traindyn.catapults import Progress, RepeatedCatapults, TwoLayerModel, step_sizes, triangular
+from traindyn.catapults import (
+    Progress,
+    RepeatedCatapults,
+    TwoLayerModel,
+    Weights,
+    step_sizes,
+    triangular,
+)
 
 X = np.random.default_rng(0).standard_normal((6, 4))
 Y = np.random.default_rng(1).standard_normal(6)
@@ -72,6 +79,21 @@ def test_observations():
     assert run.observed.shape == (3, 2)
     assert run.observed[0, 0] == start.second.sum()
     assert run.observed[-1, 0] == run.weights.second.sum()
+
+
+def test_closed_gates():
+    """A network whose gates are all closed has no critical step size, and does not move."""
+    first = -np.abs(TwoLayerModel.initialise(20, 4, rng=5).first)
+    start = Weights(first, np.ones(20))
+    model = TwoLayerModel(start)
+    rates = []
+    options = dict(steps=2, leading=1, track=True)
+    run = catapults.train(
+        model, start, np.abs(X), Y, step_size=lambda now: rates.append(now.critical_step) or 1.0,
+        **options,
+    )  # fmt: skip
+    assert rates == [np.inf, np.inf] and run.critical_steps.tolist() == rates
+    np.testing.assert_array_equal(run.weights.first, first)
 
 
 def test_divergence_names_its_step():

@@ -9,6 +9,7 @@ one example is :math:`|x|^2 / m` times the number of its open gates: only closin
 
 from __future__ import annotations
 
+from math import erfc, exp, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -198,8 +199,8 @@ def gate_orbit(residual: float, *, step_size: float, steps: int) -> GateOrbit:
     rows = []
     for _ in range(count + 1):
         most, least = max(most, shift), max(least, -shift)
-        kernel = (stats.norm.sf(most) + stats.norm.sf(least)) / 2
-        bend = (stats.norm.pdf(most) - stats.norm.pdf(least)) / 2
+        kernel = (erfc(most / sqrt(2)) + erfc(least / sqrt(2))) / 4
+        bend = (exp(-(most**2) / 2) - exp(-(least**2) / 2)) / sqrt(8 * pi)
         epsilon = start + bend - shift * kernel
         rows.append((shift, epsilon, kernel))
         shift += 2 * eta * epsilon

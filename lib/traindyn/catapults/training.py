@@ -120,10 +120,11 @@ def critical_step(model: Model[W, B], weights: W, batch: B) -> float:
     Returns
     -------
     float
-        The number of residuals over the largest eigenvalue of the kernel.
+        The number of residuals over the largest eigenvalue of the kernel; infinite where the
+        kernel is zero, as in a network whose gates are all closed.
     """
     kernel = model.tangent_kernel(weights, batch)
-    return float(len(kernel) / leading_eigenpairs(kernel, 1)[0][0])
+    return _critical(len(kernel), float(leading_eigenpairs(kernel, 1)[0][0]))
 
 
 def train(
@@ -268,7 +269,7 @@ def train(
             break
         if track:
             critical.append(critical_step(model, now, part))
-        above = None if leading is None else y.size / spectra[-1][1]
+        above = None if leading is None else _critical(y.size, spectra[-1][1])
         rates.append(rate(Progress(t, losses, rates, above)))
         now, state = _moved(now, gradient, 2 / target.size, rates[-1], optimiser, state)
     return Training(
@@ -285,6 +286,10 @@ def train(
         best_step,
         diverged,
     )
+
+
+def _critical(size: int, top: float) -> float:
+    return size / top if top > 0 else float(np.inf)
 
 
 def _labels(name: str, labels: ArrayLike, outputs: Array) -> Array:
