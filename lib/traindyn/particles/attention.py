@@ -12,9 +12,9 @@ One head with identity matrices and no feed-forward layer is the notes' (SA).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numba
 import numpy as np
@@ -71,6 +71,33 @@ class FeedForward(NamedTuple):
     inner: ArrayLike
     shift: ArrayLike
     activation: Literal["relu", "tanh"] = "relu"
+
+
+class _Field(NamedTuple):
+    """The dynamics as the compiled code takes it.
+
+    Attributes
+    ----------
+    beta : float
+    plain : bool
+        Whether all matrices are the identity and there is no feed-forward layer.
+    forms, values : ndarray, shape (heads, d, d)
+        Matrices between tokens in the scores, and transposed matrices of values.
+    outer, inner : ndarray, shape (p, d) and (d, p)
+        Transposed.
+    shift : ndarray, shape (p,)
+    kind : int
+        Activation of the feed-forward layer: none, relu, tanh.
+    """
+
+    beta: float
+    plain: bool
+    forms: Array
+    values: Array
+    outer: Array
+    inner: Array
+    shift: Array
+    kind: int
 
 
 class Flow(NamedTuple):
@@ -163,18 +190,18 @@ class Attention:
     """
 
     inverse_temperature: float
-    heads: Sequence[Head] = field(default=(Head(),))
+    heads: Sequence[Head] = (Head(),)
     feed_forward: FeedForward | None = None
 
     def __post_init__(self) -> None:
         _validate.non_negative("inverse_temperature", self.inverse_temperature)
         if not self.heads:
             raise ValueError("heads must not be empty")
-        self._pieces  # noqa: B018
+        self._compiled  # noqa: B018
 
     @cached_property
-    def _pieces(self) -> tuple[Any, ...]:
-        """Bilinear forms, values and the feed-forward layer, as the compiled field takes them."""
+    def _compiled(self) -> tuple[int, _Field]:
+        """Dimension, zero if no matrix fixes it, and what the compiled code takes."""
         named = [
             (f"{name} of head {h}", matrix)
             for h, head in enumerate(self.heads)
@@ -198,7 +225,6 @@ class Attention:
             )
             forms.append(query.T @ key)
             values.append(value.T)
-        plain = not checked
         if self.feed_forward is None:
             w, a, b, kind = np.zeros((d, 0)), np.zeros((0, d)), np.zeros(0), 0
         else:
@@ -209,10 +235,16 @@ class Attention:
             kind = 1 + names.index(
                 _validate.choice("activation", self.feed_forward.activation, names)
             )
-        pieces = [
-            np.ascontiguousarray(part) for part in (np.array(forms), np.array(values), w.T, a.T)
-        ]
-        return d, plain, *pieces, b, kind
+        return d, _Field(
+            float(self.inverse_temperature),
+            not checked,
+            np.array(forms),
+            np.array(values),
+            np.ascontiguousarray(w.T),
+            np.ascontiguousarray(a.T),
+            b,
+            kind,
+        )
 
     @staticmethod
     def _square(matrix: Array | None, d: int, name: str) -> Array:
@@ -223,7 +255,7 @@ class Attention:
         return matrix
 
     def _tokens(self, tokens: ArrayLike) -> Array:
-        d = self._pieces[0] or None
+        d = self._compiled[0] or None
         x = np.ascontiguousarray(_validate.finite("tokens", tokens, shape=(None, d)))
         worst = float(np.abs(np.linalg.norm(x, axis=1) - 1).max(initial=0.0))
         if worst > _UNIT:
@@ -247,9 +279,7 @@ class Attention:
         ValueError
             If the shape is wrong, or a norm is not one.
         """
-        return np.asarray(
-            _velocity(self._tokens(tokens), self.inverse_temperature, *self._pieces[1:])
-        )
+        return np.asarray(_velocity(self._tokens(tokens), self._compiled[1]))
 
     def weights(self, tokens: ArrayLike, head: int = 0) -> Array:
         """Return the matrix of attention of a head, shape (n, n); its rows sum to one.
@@ -265,7 +295,8 @@ class Attention:
         """
         x = self._tokens(tokens)
         h = _validate.integer("head", head, least=0, most=len(self.heads) - 1)
-        read = x if self._pieces[1] or not self._pieces[0] else x @ self._pieces[2][h]
+        field = self._compiled[1]
+        read = x if field.plain else x @ field.forms[h]
         return np.asarray(_softmax(self.inverse_temperature * (read @ x.T)))
 
     def flow(
@@ -296,9 +327,7 @@ class Attention:
         x = self._tokens(tokens)
         t = _validate.increasing("times", times, least=-np.inf)
         tolerances = (_validate.positive("rtol", rtol), _validate.positive("atol", atol))
-        found, accepted, rejected, reached = _integrate(
-            x, t, *tolerances, self.inverse_temperature, *self._pieces[1:]
-        )
+        found, accepted, rejected, reached = _integrate(x, t, *tolerances, self._compiled[1])
         if reached < t[-1]:
             raise FloatingPointError(f"the step became too small at t = {reached:g}")
         return Flow(t, found, int(accepted), int(rejected))
@@ -320,27 +349,20 @@ def _softmax(scores: Array) -> Array:
 @numba.njit(cache=True, nogil=True)
 def _velocity(
     x: Array,
-    beta: float,
-    plain: bool,
-    forms: Array,
-    values: Array,
-    outer: Array,
-    inner: Array,
-    shift: Array,
-    kind: int,
+    field: _Field,
 ) -> Array:
     pull: Array
-    if plain:
+    if field.plain:
         # Every head with identity matrices is the same.
-        pull = len(forms) * np.dot(_softmax(beta * np.dot(x, x.T)), x)
+        pull = len(field.forms) * np.dot(_softmax(field.beta * np.dot(x, x.T)), x)
     else:
         pull = np.zeros_like(x)
-        for h in range(len(forms)):
-            scores = _softmax(beta * np.dot(np.dot(x, forms[h]), x.T))
-            pull += np.dot(scores, np.dot(x, values[h]))
-    if kind > 0:
-        hidden = np.dot(x, inner) + shift
-        pull += np.dot(np.maximum(hidden, 0.0) if kind == 1 else np.tanh(hidden), outer)
+        for h in range(len(field.forms)):
+            scores = _softmax(field.beta * np.dot(np.dot(x, field.forms[h]), x.T))
+            pull += np.dot(scores, np.dot(x, field.values[h]))
+    if field.kind > 0:
+        hidden = np.dot(x, field.inner) + field.shift
+        pull += np.dot(np.maximum(hidden, 0.0) if field.kind == 1 else np.tanh(hidden), field.outer)
     for i in range(x.shape[0]):
         along = 0.0
         for j in range(x.shape[1]):
@@ -356,21 +378,14 @@ def _integrate(
     times: Array,
     rtol: float,
     atol: float,
-    beta: float,
-    plain: bool,
-    forms: Array,
-    values: Array,
-    outer: Array,
-    inner: Array,
-    shift: Array,
-    kind: int,
+    field: _Field,
 ) -> tuple[Array, int, int, float]:
     found = np.empty((len(times), *x.shape))
     found[0] = x
     now, t, h = x.copy(), times[0], 0.05
     slopes = np.empty((7, *x.shape))
     accepted, rejected = 0, 0
-    slopes[0] = _velocity(now, beta, plain, forms, values, outer, inner, shift, kind)
+    slopes[0] = _velocity(now, field)
     for k in range(1, len(times)):
         while t < times[k]:
             step = min(h, times[k] - t)
@@ -381,9 +396,7 @@ def _integrate(
                 for r in range(s + 1):
                     if _STAGES[s, r] != 0.0:
                         trial += (step * _STAGES[s, r]) * slopes[r]
-                slopes[s + 1] = _velocity(
-                    trial, beta, plain, forms, values, outer, inner, shift, kind
-                )
+                slopes[s + 1] = _velocity(trial, field)
             total = 0.0
             for i in range(x.shape[0]):
                 for j in range(x.shape[1]):
@@ -400,7 +413,7 @@ def _integrate(
                 for i in range(x.shape[0]):
                     norm = np.sqrt(np.sum(trial[i] ** 2))
                     now[i] = trial[i] / norm
-                slopes[0] = _velocity(now, beta, plain, forms, values, outer, inner, shift, kind)
+                slopes[0] = _velocity(now, field)
             else:
                 rejected += 1
             factor = 10.0 if error == 0.0 else 0.9 * error ** (-0.2)
