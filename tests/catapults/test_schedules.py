@@ -5,8 +5,8 @@ import pytest
 
 from traindyn import catapults
 from traindyn.catapults import (
-    Progress,
     RepeatedCatapults,
+    TrainingState,
     TwoLayerModel,
     Weights,
     step_sizes,
@@ -20,14 +20,14 @@ Y = np.random.default_rng(1).standard_normal(6)
 def named(step_size, steps=4):
     """Step sizes that a description names, step by step."""
     rule = step_sizes(step_size, steps)
-    return [rule(Progress(t, [], [], None)) for t in range(steps)]
+    return [rule(TrainingState(t, [], [], None)) for t in range(steps)]
 
 
 def test_descriptions_agree():
     """A constant, a list, an array and a rule of the same step sizes."""
     assert named(0.5) == named([(0, 0.5)]) == named(np.full(4, 0.5)) == [0.5] * 4
     assert named([(0, 1.0), (3, 2.0)]) == [1.0, 1.0, 1.0, 2.0]
-    assert named(lambda progress: 1.0 + progress.step) == [1.0, 2.0, 3.0, 4.0]
+    assert named(lambda state: 1.0 + state.step) == [1.0, 2.0, 3.0, 4.0]
     assert named(np.float64(0.5)) == [0.5] * 4
 
 
@@ -59,14 +59,14 @@ def test_rule_waits_and_ends():
     """Not before the wait is over, capped, and down after the last catapult."""
     rule = RepeatedCatapults(2, ratio=1.5, wait=2, most_increase=1.2, end=0.5)
     losses = [1.0, 5.0, 0.9, 0.8, 0.7]
-    assert rule(Progress(3, losses[:4], [6.0] * 3, 7.0)) == 6.0
-    assert rule(Progress(4, losses, [6.0] * 4, 7.0)) == pytest.approx(7.2)
-    assert rule(Progress(4, [1.0, 5.0, 0.9, 1.1, 0.7], [6.0] * 4, 7.0)) == 6.0
-    assert rule(Progress(4, [1.0, 1.5, 0.9, 0.8, 0.7], [6.0] * 4, 7.0)) == 6.0
+    assert rule(TrainingState(3, losses[:4], [6.0] * 3, 7.0)) == 6.0
+    assert rule(TrainingState(4, losses, [6.0] * 4, 7.0)) == pytest.approx(7.2)
+    assert rule(TrainingState(4, [1.0, 5.0, 0.9, 1.1, 0.7], [6.0] * 4, 7.0)) == 6.0
+    assert rule(TrainingState(4, [1.0, 1.5, 0.9, 0.8, 0.7], [6.0] * 4, 7.0)) == 6.0
     later = [*losses, 9.0, 0.6, 0.5, 0.4]
-    assert rule(Progress(8, later, [6.0] * 4 + [7.2] * 4, 8.0)) == 4.0
+    assert rule(TrainingState(8, later, [6.0] * 4 + [7.2] * 4, 8.0)) == 4.0
     ended = [*later, 0.3, 0.2, 9.0, 0.1, 0.1, 0.1]
-    assert rule(Progress(14, ended, [6.0] * 4 + [7.2] * 4 + [4.0] * 6, 9.0)) == 4.0
+    assert rule(TrainingState(14, ended, [6.0] * 4 + [7.2] * 4 + [4.0] * 6, 9.0)) == 4.0
 
 
 def test_observations():
@@ -111,12 +111,12 @@ def test_messages():
         (lambda: named(np.ones(3)), r"step_size must have shape \(4\)"),
         (lambda: named(np.array([1.0, 1.0, 0.0, 1.0])), "step_size must be positive"),
         (lambda: named([(0, 1.0), (0, 2.0)]), "go on in order"),
-        (lambda: named(lambda progress: -1.0), "step_size must be positive"),
+        (lambda: named(lambda state: -1.0), "step_size must be positive"),
         (lambda: triangular(1.0, 0.5, period=4, steps=2), "high must be at least low = 1"),
         (lambda: triangular(1.0, 2.0, period=1, steps=2), "period must be an integer >= 2"),
         (lambda: RepeatedCatapults(0), "catapults must be an integer >= 1"),
         (lambda: RepeatedCatapults(1, ratio=1.0), "ratio must be above 1"),
-        (lambda: RepeatedCatapults(1)(Progress(1, [1.0], [1.0], None)), "needs the kernel"),
+        (lambda: RepeatedCatapults(1)(TrainingState(1, [1.0], [1.0], None)), "needs the kernel"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -76,7 +76,7 @@ from traindyn.catapults.scalar_inputs import (
     sign_classes,
     top_kernel_scale,
 )
-from traindyn.catapults.schedules import Progress, RepeatedCatapults, step_sizes, triangular
+from traindyn.catapults.schedules import RepeatedCatapults, TrainingState, step_sizes, triangular
 from traindyn.catapults.spikes import (
     Remainders,
     Split,
@@ -87,7 +87,7 @@ from traindyn.catapults.spikes import (
     spikes,
     split_loss,
 )
-from traindyn.catapults.training import Model, Optimiser, Training, critical_step, train
+from traindyn.catapults.training import Optimiser, Trainable, Training, critical_step, train
 from traindyn.catapults.two_layer import TwoLayerModel, Weights, draw_start, kernel_rate
 
 __all__ = [
@@ -103,13 +103,11 @@ __all__ = [
     "History",
     "KernelRegression",
     "Match",
-    "Model",
     "OneExample",
     "Optimiser",
     "Orbit",
     "PeakSeries",
     "PhaseEffect",
-    "Progress",
     "QuadraticModel",
     "Reduced",
     "Remainders",
@@ -118,7 +116,9 @@ __all__ = [
     "SignClass",
     "Split",
     "Target",
+    "Trainable",
     "Training",
+    "TrainingState",
     "TwoLayerModel",
     "Weights",
     "agop",

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.catapults.training import Model, Training
+from traindyn.catapults.training import Trainable, Training
 
 __all__ = ["Directions", "descent_bound", "directions", "eigen_observer", "linear_losses"]
 
@@ -72,12 +72,14 @@ class Directions(NamedTuple):
         return _validate.integer("count", count, least=1, most=self.losses.shape[1])
 
 
-def eigen_observer(model: Model[Any, Any], batch: Any, labels: ArrayLike) -> Callable[[Any], Array]:
+def eigen_observer(
+    model: Trainable[Any, Any], batch: Any, labels: ArrayLike
+) -> Callable[[Any], Array]:
     """Return what :func:`train` may observe: eigenvalues, and the loss along eigenvectors.
 
     Parameters
     ----------
-    model : Model
+    model : Trainable
     batch : tuple of arrays
         From ``model.prepare``.
     labels : array_like, of the shape of the outputs

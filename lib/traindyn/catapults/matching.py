@@ -21,7 +21,7 @@ from scipy.stats import hypergeom
 
 from traindyn import _validate
 from traindyn.catapults.spikes import leading_eigenpairs
-from traindyn.catapults.training import Model, Training
+from traindyn.catapults.training import Trainable, Training
 
 __all__ = ["History", "Match", "batch_order", "chance", "history", "match", "snapshots"]
 
@@ -215,13 +215,13 @@ def batch_order(
 
 
 def snapshots(
-    model: Model[Any, Any], inputs: ArrayLike, labels: ArrayLike
+    model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike
 ) -> Callable[[Any], Array]:
     """Return what :func:`history` wants observed: all residuals, and beside them the kernel.
 
     Parameters
     ----------
-    model : Model
+    model : Trainable
     inputs : array_like, shape (n, d)
     labels : array_like, shape (n,) or (n, k)
 

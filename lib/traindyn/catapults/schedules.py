@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from traindyn import _validate
 
-__all__ = ["Progress", "RepeatedCatapults", "StepSize", "step_sizes", "triangular"]
+__all__ = ["RepeatedCatapults", "StepSize", "TrainingState", "step_sizes", "triangular"]
 
 Array: TypeAlias = NDArray[np.float64]
 
 
-class Progress(NamedTuple):
+class TrainingState(NamedTuple):
     """What a rule may look at before it names the next step size.
 
     Attributes
@@ -39,10 +39,10 @@ class Progress(NamedTuple):
     critical_step: float | None
 
 
-StepSize: TypeAlias = float | Sequence[tuple[int, float]] | Array | Callable[[Progress], float]
+StepSize: TypeAlias = float | Sequence[tuple[int, float]] | Array | Callable[[TrainingState], float]
 
 
-def step_sizes(step_size: StepSize, steps: int) -> Callable[[Progress], float]:
+def step_sizes(step_size: StepSize, steps: int) -> Callable[[TrainingState], float]:
     """Turn any description of step sizes into a rule.
 
     Parameters
@@ -55,7 +55,7 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[Progress], float]:
     Returns
     -------
     callable
-        From :class:`Progress` to a step size.
+        From :class:`TrainingState` to a step size.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[Progress], float]:
     Examples
     --------
     >>> rule = step_sizes([(0, 0.5), (10, 1.0)], 20)
-    >>> [rule(Progress(t, [], [], None)) for t in (0, 9, 10, 19)]
+    >>> [rule(TrainingState(t, [], [], None)) for t in (0, 9, 10, 19)]
     [0.5, 0.5, 1.0, 1.0]
     """
     if callable(step_size):
         given = step_size
-        return lambda progress: _validate.positive("step_size", given(progress))
+        return lambda state: _validate.positive("step_size", given(state))
     if isinstance(step_size, np.ndarray) and step_size.ndim:
         rates = _validate.finite("step_size", step_size, shape=(steps,))
         if np.any(rates <= 0):
@@ -87,7 +87,7 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[Progress], float]:
             rates[start:] = _validate.positive("step_size", rate)
     else:
         rates = np.full(steps, _validate.positive("step_size", step_size))
-    return lambda progress: float(rates[progress.step])
+    return lambda state: float(rates[state.step])
 
 
 def triangular(low: float, high: float, *, period: int, steps: int) -> Array:
@@ -153,9 +153,9 @@ class RepeatedCatapults:
     Examples
     --------
     >>> rule = RepeatedCatapults(2, ratio=1.5, wait=1)
-    >>> rule(Progress(0, [1.0], [], 4.0))
+    >>> rule(TrainingState(0, [1.0], [], 4.0))
     6.0
-    >>> rule(Progress(3, [1.0, 5.0, 0.9, 0.8], [6.0] * 3, 7.0))
+    >>> rule(TrainingState(3, [1.0, 5.0, 0.9, 0.8], [6.0] * 3, 7.0))
     10.5
     """
 
@@ -175,19 +175,19 @@ class RepeatedCatapults:
         if self.end is not None:
             _validate.positive("end", self.end)
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, state: TrainingState) -> float:
         """Name the next step size."""
-        if progress.critical_step is None or len(progress.losses) != progress.step + 1:
+        if state.critical_step is None or len(state.losses) != state.step + 1:
             raise ValueError(
                 "RepeatedCatapults needs the kernel and the loss of every step: "
                 "train with leading given and every=1"
             )
-        rates = progress.step_sizes
+        rates = state.step_sizes
         if not rates:
-            return self.ratio * progress.critical_step
+            return self.ratio * state.critical_step
         changes = [t for t in range(1, len(rates)) if rates[t] != rates[t - 1]]
         stage = len(changes) + 1
-        since = progress.losses[changes[-1] if changes else 0 :]
+        since = state.losses[changes[-1] if changes else 0 :]
         back = len(since) - self.wait - 1
         if stage > self.catapults or back < 1:
             return rates[-1]
@@ -195,5 +195,5 @@ class RepeatedCatapults:
         if not risen or max(since[back:]) >= since[0]:
             return rates[-1]
         if stage == self.catapults:
-            return rates[-1] if self.end is None else self.end * progress.critical_step
-        return min(self.ratio * progress.critical_step, self.most_increase * rates[-1])
+            return rates[-1] if self.end is None else self.end * state.critical_step
+        return min(self.ratio * state.critical_step, self.most_increase * rates[-1])

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.catapults.schedules import Progress, StepSize, step_sizes
+from traindyn.catapults.schedules import StepSize, TrainingState, step_sizes
 from traindyn.catapults.spikes import leading_eigenpairs
 
-__all__ = ["Model", "Optimiser", "Training", "critical_step", "train"]
+__all__ = ["Optimiser", "Trainable", "Training", "critical_step", "train"]
 
 Array = NDArray[np.float64]
 W = TypeVar("W", bound=tuple[Any, ...])
@@ -29,7 +29,7 @@ B = TypeVar("B", bound=tuple[Any, ...])
 _LOST = 1e8
 
 
-class Model(Protocol[W, B]):
+class Trainable(Protocol[W, B]):
     """What can be trained: a function of weights, which are a tuple of arrays, and inputs.
 
     A batch is a named tuple of arrays with one row per input, or None.
@@ -107,12 +107,12 @@ class Training(NamedTuple):
     diverged: int | None
 
 
-def critical_step(model: Model[W, B], weights: W, batch: B) -> float:
+def critical_step(model: Trainable[W, B], weights: W, batch: B) -> float:
     """Return the largest step size at which the linearised loss does not grow.
 
     Parameters
     ----------
-    model : Model
+    model : Trainable
     weights : tuple of arrays
     batch : tuple of arrays
         From ``model.prepare``.
@@ -128,7 +128,7 @@ def critical_step(model: Model[W, B], weights: W, batch: B) -> float:
 
 
 def train(
-    model: Model[W, B],
+    model: Trainable[W, B],
     weights: W,
     inputs: ArrayLike,
     labels: ArrayLike,
@@ -149,7 +149,7 @@ def train(
 
     Parameters
     ----------
-    model : Model
+    model : Trainable
         :class:`TwoLayerModel`, or one of :mod:`traindyn.deep.models`.
     weights : tuple of arrays
         At the start.
@@ -270,7 +270,7 @@ def train(
         if track:
             critical.append(critical_step(model, now, part))
         above = None if leading is None else _critical(y.size, spectra[-1][1])
-        rates.append(rate(Progress(t, losses, rates, above)))
+        rates.append(rate(TrainingState(t, losses, rates, above)))
         now, state = _moved(now, gradient, 2 / target.size, rates[-1], optimiser, state)
     return Training(
         np.array([t for t, _, _ in records]),

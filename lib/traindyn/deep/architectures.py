@@ -16,7 +16,7 @@ import numpy as np
 
 from traindyn.deep.activations import Activation
 
-__all__ = ["Architecture", "Attention", "Images", "Parameter", "Perceptron", "Residual"]
+__all__ = ["Architecture", "ImageNetwork", "Parameter", "Perceptron", "Transformer", "WideResidual"]
 
 Arrays: TypeAlias = tuple[jax.Array, ...]
 
@@ -116,7 +116,7 @@ class Perceptron:
 
 
 @dataclass(frozen=True)
-class Images:
+class ImageNetwork:
     """Convolutional layers of stride one, then a full linear layer (ZHU Appendix C.6).
 
     Attributes
@@ -172,7 +172,7 @@ class Images:
 
 
 @dataclass(frozen=True)
-class Residual:
+class WideResidual:
     """Wide residual network without normalisation: three groups of blocks of two convolutions.
 
     A block adds the convolution of a convolution, each after the activation, to its input, or to
@@ -242,7 +242,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Attention:
+class Transformer:
     """Small vision transformer: patches, blocks of attention and of two layers, mean, linear layer.
 
     Every block normalises what it reads to mean zero and variance one at each patch, without

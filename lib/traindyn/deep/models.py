@@ -22,10 +22,10 @@ from traindyn import _validate
 from traindyn.deep.activations import Activation, resolve
 from traindyn.deep.architectures import (
     Architecture,
-    Attention,
-    Images,
+    ImageNetwork,
     Perceptron,
-    Residual,
+    Transformer,
+    WideResidual,
 )
 
 __all__ = ["Batch", "Model", "image_network", "perceptron", "vision_transformer", "wide_resnet"]
@@ -228,7 +228,7 @@ def image_network(
     ValueError
         If a size is not positive or a name is unknown.
     """
-    architecture = Images(
+    architecture = ImageNetwork(
         _shape(shape),
         _several("channels", channels, least=1),
         _validate.integer("filter", filter, least=1),
@@ -277,7 +277,7 @@ def wide_resnet(
     layers = _validate.integer("depth", depth, least=10)
     if (layers - 4) % 6:
         raise ValueError(f"depth must be 4 plus a multiple of 6, got {layers}")
-    architecture = Residual(
+    architecture = WideResidual(
         _shape(shape),
         (layers - 4) // 6,
         _validate.integer("widen", widen, least=1),
@@ -333,7 +333,7 @@ def vision_transformer(
     count = _validate.integer("heads", heads, least=1)
     if size % count:
         raise ValueError(f"heads must divide the width {size}, got {count}")
-    architecture = Attention(
+    architecture = Transformer(
         image,
         edge,
         size,
