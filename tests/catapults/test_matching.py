@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from traindyn.catapults import TwoLayerModel, critical_step, split_loss, train
-from traindyn.catapults.matching import Match, batch_order, chance, history, match, snapshots
+from traindyn.catapults.batches import batch_order
+from traindyn.catapults.matching import Match, chance, history, match, snapshots
 
 
 @pytest.fixture(scope="module")
@@ -24,24 +25,24 @@ def recorded(problem, kind, ratio, steps=40, seed=7):
     eta = ratio * critical_step(model, start, model.prepare(x))
     run = train(model, start, x, y, step_size=eta, steps=steps, batch_size=6, track=True,
                 leading=1, observe=snapshots(model, x, y), rng=seed)  # fmt: skip
-    batches = batch_order(24, 6, steps, rng=seed)
-    return run, batches, history(run, batches)
+    return run, batch_order(24, 6, steps, rng=seed), history(run)
 
 
 def test_batches_are_those_that_training_draws(problem):
     """What training records itself comes out."""
-    run, _, found = recorded(problem, "network", 0.9)
+    run, batches, found = recorded(problem, "network", 0.9)
+    np.testing.assert_array_equal(run.batches, batches)
     np.testing.assert_allclose(found.critical_steps, run.critical_steps, rtol=1e-9)
     np.testing.assert_allclose(found.leading_losses, run.leading_losses, rtol=1e-8)
     np.testing.assert_allclose(found.kernel_norms, run.kernel_norms, rtol=1e-9)
 
 
-def test_an_incomplete_batch_is_dropped_and_all_examples_are_one_batch():
-    """As in training."""
+def test_an_incomplete_batch_is_dropped():
+    """An epoch has no example twice, and every batch is full."""
     order = batch_order(7, 3, 5, rng=0)
     for epoch in (order[:2], order[2:4]):
         assert len(set(epoch.ravel())) == 6
-    np.testing.assert_array_equal(batch_order(3, 3, 2, rng=0), [[0, 1, 2], [0, 1, 2]])
+    assert order.shape == (5, 3)
 
 
 def test_a_linear_model_does_what_is_predicted(problem):
@@ -101,7 +102,7 @@ def test_several_outputs_take_the_rows_of_their_input():
     x, y, model = rng.standard_normal((12, 4)), rng.standard_normal((12, 2)), Two()
     run = train(model, (np.zeros((4, 2)),), x, y, step_size=0.3, steps=9, batch_size=3,
                 track=True, observe=snapshots(model, x, y), rng=1)  # fmt: skip
-    found = history(run, batch_order(12, 3, 9, rng=1), outputs=2)
+    found = history(run, outputs=2)
     np.testing.assert_allclose(found.critical_steps, run.critical_steps, rtol=1e-9)
     np.testing.assert_allclose(found.predicted, found.losses[1:], rtol=1e-9)
 
@@ -144,9 +145,11 @@ def test_wrong_arguments_are_named(call, words):
 def test_runs_recorded_otherwise_are_refused(problem):
     """Also factors below one."""
     run, batches, found = recorded(problem, "network", 0.5, steps=4)
-    with pytest.raises(ValueError, match="batches"):
-        history(run, batches[:2])
-    with pytest.raises(ValueError, match="every step"):
-        history(run._replace(steps=2 * run.steps), batches)
+    with pytest.raises(ValueError, match="a batch for every step"):
+        history(run._replace(batches=batches[:0]))
+    with pytest.raises(ValueError, match="outputs must be those of the run"):
+        history(run, outputs=24)
+    with pytest.raises(ValueError, match="recorded at every step"):
+        history(run._replace(steps=2 * run.steps))
     with pytest.raises(ValueError, match="factor"):
         found.spikes(0.5)

@@ -4,10 +4,11 @@ Exact in a few numbers: :mod:`~traindyn.catapults.maps`, :mod:`~traindyn.catapul
 their :mod:`~traindyn.catapults.laws` (series, chaos) and :mod:`~traindyn.catapults.momentum`.
 Models: :mod:`~traindyn.catapults.quadratic`, :mod:`~traindyn.catapults.two_layer`,
 :mod:`~traindyn.catapults.gates`. Training: :mod:`~traindyn.catapults.training`,
-:mod:`~traindyn.catapults.schedules`. What is seen: :mod:`~traindyn.catapults.spikes`,
-:mod:`~traindyn.catapults.directions`, :mod:`~traindyn.catapults.matching`,
-:mod:`~traindyn.catapults.batch_law`. Features: :mod:`~traindyn.catapults.agop`,
-:mod:`~traindyn.catapults.references`, :mod:`~traindyn.catapults.association`.
+:mod:`~traindyn.catapults.schedules`, :mod:`~traindyn.catapults.batches`. What is seen:
+:mod:`~traindyn.catapults.spikes`, :mod:`~traindyn.catapults.directions`,
+:mod:`~traindyn.catapults.matching`, :mod:`~traindyn.catapults.batch_law`. Features:
+:mod:`~traindyn.catapults.agop`, :mod:`~traindyn.catapults.references`,
+:mod:`~traindyn.catapults.association`.
 """
 
 from traindyn.catapults.agop import Target, agop, alignment, target
@@ -17,6 +18,7 @@ from traindyn.catapults.batch_law import (
     eigenvalue_law,
     supercritical_share,
 )
+from traindyn.catapults.batches import batch_order
 from traindyn.catapults.directions import (
     Directions,
     descent_bound,
@@ -61,7 +63,6 @@ from traindyn.catapults.maps import (
 from traindyn.catapults.matching import (
     History,
     Match,
-    batch_order,
     chance,
     history,
     match,

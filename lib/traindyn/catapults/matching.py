@@ -23,7 +23,7 @@ from traindyn import _validate
 from traindyn.catapults.spikes import leading_eigenpairs
 from traindyn.catapults.training import Trainable, Training
 
-__all__ = ["History", "Match", "batch_order", "chance", "history", "match", "snapshots"]
+__all__ = ["History", "Match", "chance", "history", "match", "snapshots"]
 
 Array = NDArray[np.float64]
 
@@ -175,45 +175,6 @@ def chance(matches: Match | Iterable[Match]) -> float:
     return float(min(1.0, law[sum(run.both for run in runs) :].sum()))
 
 
-def batch_order(
-    n: int, size: int, steps: int, *, rng: int | np.random.SeedSequence
-) -> NDArray[np.int64]:
-    """Return the batches that :func:`traindyn.catapults.train` draws from the same seed.
-
-    Parameters
-    ----------
-    n, size, steps : int
-    rng : int or SeedSequence
-        Not a Generator, which would not give the same numbers twice.
-
-    Returns
-    -------
-    ndarray of int, shape (steps, size)
-
-    Raises
-    ------
-    ValueError
-        If a batch is larger than n.
-
-    Examples
-    --------
-    >>> sorted(batch_order(4, 2, 2, rng=0).ravel().tolist())
-    [0, 1, 2, 3]
-    """
-    total = _validate.integer("n", n, least=1)
-    each = _validate.integer("size", size, least=1, most=total)
-    count = _validate.integer("steps", steps, least=0)
-    if each == total:
-        return np.tile(np.arange(total), (count, 1))
-    generator = np.random.default_rng(rng)
-    per_epoch = total // each
-    epochs = [
-        generator.permutation(total)[: per_epoch * each].reshape(per_epoch, each)
-        for _ in range(-(-count // per_epoch))
-    ]
-    return np.concatenate([np.empty((0, each), dtype=np.int64), *epochs])[:count]
-
-
 def snapshots(
     model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike
 ) -> Callable[[Any], Array]:
@@ -240,15 +201,13 @@ def snapshots(
     return observe
 
 
-def history(run: Training, batches: ArrayLike, *, outputs: int = 1, leading: int = 1) -> History:
-    """Work out every step of a run from its :func:`snapshots`.
+def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
+    """Work out every step of a run of SGD from its :func:`snapshots`.
 
     Parameters
     ----------
     run : Training
         Recorded at every step, with ``observe=snapshots(...)``.
-    batches : array_like of int, shape (steps, b)
-        From :func:`batch_order`; rows beyond the end of the run are not used.
     outputs : int
         Of one input.
     leading : int
@@ -269,11 +228,11 @@ def history(run: Training, batches: ArrayLike, *, outputs: int = 1, leading: int
     steps, size = len(seen) - 1, residuals.shape[1]
     if kernels.shape[2] != size or not np.array_equal(run.steps, np.arange(steps + 1)):
         raise ValueError("run must be recorded at every step, with observe=snapshots(...)")
-    chosen = np.asarray(batches, dtype=np.int64)
-    if chosen.ndim != 2 or len(chosen) < steps or (chosen.size and chosen.max() * k >= size):
-        raise ValueError(
-            f"batches must be {steps} rows of indices below {size // k}, got shape {chosen.shape}"
-        )
+    chosen = run.batches
+    if len(chosen) != steps:
+        raise ValueError("run must be one of SGD, with a batch for every step")
+    if chosen.max(initial=0) * k >= size:
+        raise ValueError(f"outputs must be those of the run, got {k} for {size} residuals")
     pairs = [leading_eigenpairs(kernel, leading) for kernel in kernels]
     along = [np.sum((vectors.T @ e) ** 2) / size for (_, vectors), e in zip(pairs, residuals)]
     rows = []

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn.catapults.batches import batch_order
 from traindyn.catapults.schedules import StepSize, TrainingState, step_sizes
 from traindyn.catapults.spikes import leading_eigenpairs
 
@@ -84,6 +85,8 @@ class Training(NamedTuple):
         Of the batch of each step taken; empty if not asked for.
     step_sizes : ndarray
         Of each step taken.
+    batches : ndarray of int, shape (steps taken, b)
+        The examples of each step; empty for gradient descent.
     weights : tuple of arrays
         At the end.
     best : tuple of arrays
@@ -101,6 +104,7 @@ class Training(NamedTuple):
     observed: Array
     critical_steps: Array
     step_sizes: Array
+    batches: NDArray[np.int64]
     weights: Any
     best: Any
     best_step: int
@@ -208,7 +212,6 @@ def train(
     size = n if batch_size is None else _validate.integer("batch_size", batch_size, least=1, most=n)
     if batch_size is not None and rng is None:
         raise ValueError("rng must be given with batch_size, got None")
-    generator = np.random.default_rng(rng)
     gap = _validate.integer("every", every, least=1)
     if leading is not None:
         _validate.integer("leading", leading, least=1, most=y.size)
@@ -225,16 +228,15 @@ def train(
     seen: list[Array] = []
     critical: list[float] = []
     rates: list[float] = []
-    order = np.empty(0, dtype=np.int64)
+    batches = np.empty((0, size), dtype=np.int64)
+    if size < n:
+        batches = batch_order(n, size, total, rng=np.random.default_rng(rng))
     state = None if optimiser is None else optimiser.init(weights)
     diverged = None
     for t in range(total + 1):
         part, target = whole, y
         if size < n and t < total:
-            if order.size < size:
-                order = generator.permutation(n)
-            chosen, order = order[:size], order[size:]
-            part, target = _rows(whole, chosen), y[chosen]
+            part, target = _rows(whole, batches[t]), y[batches[t]]
         if t < total:
             residuals, gradient = model.gradient(now, part, target)
         bound = _LOST * max(1.0, losses[0] if losses else 1.0)
@@ -281,6 +283,7 @@ def train(
         np.array(seen),
         np.array(critical),
         np.array(rates),
+        batches[: len(rates)],
         now,
         best,
         best_step,

@@ -1,0 +1,46 @@
+"""Which examples each step of SGD takes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traindyn import _validate
+
+__all__ = ["batch_order"]
+
+
+def batch_order(
+    n: int, size: int, steps: int, *, rng: int | np.random.SeedSequence | np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the batches of SGD: epochs in random order, an incomplete last batch dropped.
+
+    Parameters
+    ----------
+    n, size, steps : int
+    rng : int, SeedSequence or Generator
+
+    Returns
+    -------
+    ndarray of int, shape (steps, size)
+
+    Raises
+    ------
+    ValueError
+        If a batch is larger than n.
+
+    Examples
+    --------
+    >>> sorted(batch_order(4, 2, 2, rng=0).ravel().tolist())
+    [0, 1, 2, 3]
+    """
+    total = _validate.integer("n", n, least=1)
+    each = _validate.integer("size", size, least=1, most=total)
+    count = _validate.integer("steps", steps, least=0)
+    generator = np.random.default_rng(rng)
+    per_epoch = total // each
+    epochs = [
+        generator.permutation(total)[: per_epoch * each].reshape(per_epoch, each)
+        for _ in range(-(-count // per_epoch))
+    ]
+    return np.concatenate([np.empty((0, each), dtype=np.int64), *epochs])[:count]
