@@ -94,6 +94,10 @@ def test_several_outputs_take_the_rows_of_their_input():
             residuals = self.outputs(weights, batch) - labels
             return residuals, (batch[0].T @ residuals,)
 
+        def descend(self, weights, gradient, size):
+            """Down the gradient."""
+            return (weights[0] - size * gradient[0],)
+
         def tangent_kernel(self, weights, batch):
             """Constant."""
             return np.kron(batch[0] @ batch[0].T, np.eye(2))

@@ -47,9 +47,6 @@ def test_blocks_and_outputs_together(name: str) -> None:
     assert found.converged.all()
     assert found.norms[-1, -1] == 0
     np.testing.assert_array_equal(found.norms, found.norms.T)
-    vectors = np.random.default_rng(1).standard_normal((network.parameters, 3))
-    images = deep.hessian_images(network, weights, x, vectors, output=1)
-    np.testing.assert_allclose(images, hessians[1] @ vectors, atol=1e-12)
     if name != "convolutional":
         closed = deep.last_blocks(network, weights, x, output=1)
         np.testing.assert_allclose(closed, found.norms[-2, -2:], rtol=1e-8)

@@ -9,6 +9,7 @@ pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
 from traindyn import deep
+from traindyn.deep import hessian
 from traindyn.linalg import top_eigenpairs
 
 
@@ -36,6 +37,27 @@ def test_operator_in_the_weights() -> None:
     np.testing.assert_allclose(operator.matmat(vectors), product, rtol=1e-14)
     single = deep.hessian_product(network, weights, x, vectors[:, 0])
     np.testing.assert_allclose(single, product[:, 0], rtol=1e-12, atol=1e-15)
+
+
+def test_compiled_once_whatever_edges_there_are() -> None:
+    """Columns by differences of gradients; networks that lack other edges share the code."""
+    rng = np.random.default_rng(0)
+    compiled = []
+    for seed in range(3):
+        network = deep.drop_edges(deep.densenet([4, 6, 6, 1]), 0.5, rng=seed)
+        weights, x = start(network, seed)
+        vector = rng.standard_normal(network.parameters)
+        found = deep.hessian_product(network, weights, x, vector)
+        ahead, behind = (
+            deep.gradients(network, weights + s * vector, x[None])[0] for s in (1e-5, -1e-5)
+        )
+        np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-7)
+        compiled.append((hessian._products._cache_size(), network.parameters))
+    assert len({sizes for sizes, _ in compiled}) == 1
+    assert len({parameters for _, parameters in compiled}) > 1
+    other = deep.drop_edges(deep.densenet([4, 7, 6, 1]), 0.5, rng=0)
+    deep.hessian_product(other, *start(other), np.zeros(other.parameters))
+    assert hessian._products._cache_size() == compiled[0][0] + 1  # the counter counts
 
 
 @pytest.mark.parametrize("activation", ["tanh", "softplus", "relu"])

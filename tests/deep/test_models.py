@@ -6,6 +6,7 @@ import pytest
 from traindyn import catapults, deep
 from traindyn.activations import RELU
 from traindyn.catapults import TwoLayerModel, Weights
+from traindyn.deep.models import descended
 
 X = np.random.default_rng(0).standard_normal((4, 16))
 Y = np.random.default_rng(1).standard_normal(4)
@@ -134,6 +135,34 @@ def test_starts():
     uniform = deep.perceptron([400, 300, 1], biases=True, parameterisation="pytorch")
     for array in uniform.initial(rng=11)[:2]:
         assert 0.98 * 0.05 < np.abs(array).max() <= 0.05
+
+
+@pytest.mark.parametrize("kind", ["perceptron", "images", "taylor"])
+def test_descent_is_compiled_and_exact(kind):
+    """A run against its steps written out, to rounding; the start outlives its gradient.
+
+    Step sizes that change do not compile anything anew. Control: half the step size.
+    """
+    model = models()["perceptron" if kind == "taylor" else kind]
+    start = model.initial(rng=14)
+    if kind == "taylor":
+        model = deep.TaylorModel(model, start)
+    rates, batch = np.linspace(0.1, 0.4, 12), model.prepare(X)
+    run = catapults.train(model, start, X, Y, step_size=rates, steps=12)
+    count = descended._cache_size()
+    slow = catapults.train(model, start, X, Y, step_size=rates / 2, steps=12)
+    assert descended._cache_size() == count
+
+    now, losses = [np.asarray(w) for w in start], []
+    for rate in rates:
+        residuals, gradient = model.gradient(tuple(now), batch, Y)
+        losses.append(np.mean(residuals**2))
+        now = [w - rate * 2 / Y.size * np.asarray(g) for w, g in zip(now, gradient)]
+    np.testing.assert_allclose(run.losses[:-1], losses, rtol=1e-11)
+    for ours, theirs in zip(run.weights, now):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+    assert np.abs(slow.losses[1:-1] / losses[1:] - 1).max() > 0.05
+    assert np.isfinite(model.outputs(start, batch)).all()
 
 
 RULES = {

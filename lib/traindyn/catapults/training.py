@@ -48,6 +48,10 @@ class Trainable(Protocol[W, B]):
         """Return residuals, and the gradient of half the sum of their squares."""
         ...
 
+    def descend(self, weights: W, gradient: W, size: float) -> W:
+        """Return new weights, `size` times the gradient lower; the gradient may be used up."""
+        ...
+
     def tangent_kernel(self, weights: W, batch: B) -> Array:
         """Return the tangent kernel, shape (n k, n k)."""
         ...
@@ -273,7 +277,11 @@ def train(
             critical.append(critical_step(model, now, part))
         above = None if leading is None else _critical(y.size, spectra[-1][1])
         rates.append(rate(TrainingState(t, losses, rates, above)))
-        now, state = _moved(now, gradient, 2 / target.size, rates[-1], optimiser, state)
+        scale = 2 / target.size  # times this the gradient is that of the loss
+        if optimiser is None:
+            now = model.descend(now, gradient, rates[-1] * scale)
+        else:
+            now, state = _moved(now, gradient, scale, rates[-1], optimiser, state)
     return Training(
         np.array([t for t, _, _ in records]),
         np.array(losses),
@@ -320,11 +328,9 @@ def _rows(batch: B, chosen: NDArray[np.int64]) -> B:
 
 
 def _moved(
-    weights: W, gradient: W, scale: float, rate: float, optimiser: Optimiser | None, state: Any
+    weights: W, gradient: W, scale: float, rate: float, optimiser: Optimiser, state: Any
 ) -> tuple[W, Any]:
-    """Take a step; `scale` times the gradient is that of the loss."""
-    if optimiser is None:
-        return _like(weights, [w - (rate * scale) * g for w, g in zip(weights, gradient)]), None
+    """Take a step of an optimiser."""
     scaled = _like(weights, [scale * g for g in gradient])
     changes, state = optimiser.update(scaled, state, weights)
     arrays = [

@@ -261,6 +261,20 @@ class TwoLayerModel:
         by_z *= scaled[:, None]
         return residuals, Weights(by_z.T @ batch.inputs, by_second.T @ scaled)
 
+    def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
+        """Return new weights, `size` times the gradient lower.
+
+        Parameters
+        ----------
+        weights, gradient : Weights
+        size : float
+
+        Returns
+        -------
+        Weights
+        """
+        return Weights(*(w - size * g for w, g in zip(weights, gradient)))
+
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n, n), without forming Jacobians.
 

@@ -8,15 +8,18 @@ have a Hessian of zeros, and look linear.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["ACTIVATIONS", "Activation", "resolve"]
 
+Array: TypeAlias = NDArray[np.float64]
 Activation: TypeAlias = Callable[[jax.Array], jax.Array]
 
 
@@ -106,3 +109,15 @@ def resolve(activation: str | Activation) -> Activation:
             f"activation must have a derivative, got {name}, whose derivative is zero everywhere"
         )
     return activation
+
+
+def derivatives(activation: Activation, z: ArrayLike) -> tuple[Array, Array]:
+    """First and second derivative, entry by entry."""
+    slope, curvature = _derivatives(activation, z)
+    return np.asarray(slope), np.asarray(curvature)
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(activation: Activation, z: jax.Array) -> Any:
+    slope = jax.grad(activation)
+    return jax.vmap(slope)(z), jax.vmap(jax.grad(slope))(z)

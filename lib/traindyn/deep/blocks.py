@@ -22,6 +22,7 @@ the upper bound by the triangle and Cauchy–Schwarz inequalities.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -31,15 +32,15 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn.deep.activations import derivatives
 from traindyn.deep.connections import Dense, Masked
-from traindyn.deep.hessian import Array, directions, flatten
+from traindyn.deep.hessian import QUICKLY, Array, directions
 from traindyn.deep.network import RNG, Network, forward, read
 
 __all__ = [
     "HessianBlocks",
     "VectorNorm",
     "hessian_blocks",
-    "hessian_images",
     "last_blocks",
     "two_layer_vector_norm",
     "vector_norm",
@@ -171,34 +172,6 @@ def hessian_blocks(
     )
 
 
-def hessian_images(
-    network: Network, weights: ArrayLike, point: ArrayLike, vectors: ArrayLike, *, output: int = 0
-) -> Array:
-    """Compute what :func:`~traindyn.deep.hessian_product` does, in arrays of the shape of layers.
-
-    It is compiled once for all networks of one shape, whatever edges they lack, and so is the one
-    to use where many are drawn; the other is compiled for the number of weights.
-
-    Parameters
-    ----------
-    network : Network
-    weights : array_like, shape (P,)
-    point : array_like, shape (d,)
-    vectors : array_like, shape (P, b)
-    output : int
-
-    Returns
-    -------
-    ndarray, shape (P, b)
-    """
-    columns = _validate.finite("vectors", vectors, shape=(network.parameters, None))
-    arrays, x = network.unpack(weights), network.check_point(point)
-    moves = [np.stack(parts) for parts in zip(*(network.unpack(v) for v in columns.T))]
-    images = _curved(network, arrays, x, network.check_output(output), moves)
-    rows = [flatten(network, parts) for parts in zip(*(np.asarray(one) for one in images))]
-    return np.stack(rows, axis=1)
-
-
 def last_blocks(
     network: Network, weights: ArrayLike, point: ArrayLike, *, output: int = 0
 ) -> tuple[float, float]:
@@ -242,14 +215,14 @@ def last_blocks(
     before = [x, *(value[0] for value in network.neurons(weights, x[None]))]
     g = np.concatenate([before[source] for source in hidden.sources])
     matrix, scale = np.asarray(arrays[-2]), np.asarray(hidden.scale)
-    z = jnp.asarray(scale * (matrix @ g))
+    m = hidden.connection.size
+    first, second = derivatives(hidden.activations[0], scale * (matrix @ g))
     mask = np.asarray(getattr(hidden.connection, "mask", np.ones_like(matrix)))
     squares = scale**2 * (mask @ g**2)
     # Of what the outputs read, the last hidden layer stands last.
-    read_by = np.asarray(getattr(last.connection, "mask", np.ones_like(arrays[-1])))[k, -z.size :]
-    outgoing = np.asarray(arrays[-1])[k, -z.size :]
-    slope = np.abs(jax.vmap(jax.grad(hidden.activations[0]))(z)) * read_by
-    curvature = np.abs(jax.vmap(jax.grad(jax.grad(hidden.activations[0])))(z) * outgoing)
+    read_by = np.asarray(getattr(last.connection, "mask", np.ones_like(arrays[-1])))[k, -m:]
+    outgoing = np.asarray(arrays[-1])[k, -m:]
+    slope, curvature = np.abs(first) * read_by, np.abs(second * outgoing)
     root = float(last.scale[k])
     return root * float(np.max(curvature * squares)), root * float(np.max(slope * squares**0.5))
 
@@ -378,9 +351,7 @@ def two_layer_vector_norm(network: Network, weights: ArrayLike, point: ArrayLike
     inner, outer = network.unpack(weights)
     d, m = network.inputs, sizes[0]
     activation = network.layers[0].activations[0]
-    z = jnp.asarray(inner @ x / np.sqrt(d))
-    slope = np.asarray(jax.vmap(jax.grad(activation))(z))
-    curvature = np.asarray(jax.vmap(jax.grad(jax.grad(activation)))(z))
+    slope, curvature = derivatives(activation, inner @ x / np.sqrt(d))
     a = np.linalg.norm(outer, axis=0) * np.abs(curvature) * (x @ x) / (d * np.sqrt(m))
     b = np.abs(slope) * np.linalg.norm(x) / np.sqrt(m * d)
     return float(np.max((a + np.sqrt(a**2 + 4 * b**2)) / 2))
@@ -471,7 +442,9 @@ def _blind(network: Network, pairs: Any, metrics: Any) -> Any:
     return tuple(found)
 
 
-@jax.jit
+# Optimised, XLA's code for a batch of one (jaxlib 0.10.2, convolutions, processors with AVX-512)
+# returns wrong images.
+@partial(jax.jit, compiler_options=QUICKLY)
 def _images(
     network: Network,
     product: Any,
@@ -499,19 +472,6 @@ def _images(
 
     found: tuple[jax.Array, jax.Array, jax.Array] = jax.vmap(image)(targets, vectors)
     return found
-
-
-@jax.jit
-def _curved(network: Network, arrays: Any, point: jax.Array, output: Any, moves: Any) -> Any:
-    """Differentiate the gradient of an output along a batch of directions."""
-
-    def gradient(weights: Any) -> Any:
-        return jax.grad(lambda w: read(network, forward(network, w, point)[0])[output])(weights)
-
-    def image(move: Any) -> Any:
-        return jax.jvp(gradient, (list(arrays),), (list(move),))[1]
-
-    return jax.vmap(image)(moves)
 
 
 @jax.jit

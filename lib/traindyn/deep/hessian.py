@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh_tridiagonal
 
 from traindyn import _validate
+from traindyn.deep.activations import derivatives
 from traindyn.deep.network import RNG, Network, forward, read
 from traindyn.linalg import LambdaOperator
 
@@ -52,7 +53,7 @@ Array: TypeAlias = NDArray[np.float64]
 _LOOK = 4
 """Lanczos steps between two looks at the Ritz values."""
 
-_QUICKLY: Any = {"xla_backend_optimization_level": 0}
+QUICKLY: Any = {"xla_backend_optimization_level": 0}
 """Options that halve the time to compile, which for most shapes of network is longer than all
 products take. These are as fast as without: they are multiplications by matrices."""
 
@@ -137,17 +138,14 @@ def hessian_product(
     ValueError
         If a shape is wrong, an entry is not finite, or there is no such output.
     """
-    flat = _validate.finite("weights", weights, shape=(network.parameters,))
     block = _validate.finite("vectors", vectors)
     if block.ndim not in (1, 2) or block.shape[0] != network.parameters:
         raise ValueError(
             f"vectors must have shape ({network.parameters},) or ({network.parameters}, b), "
             f"got {block.shape}"
         )
-    x, k = network.check_point(point), network.check_output(output)
-    gradient = _Gradient(network, x, k)
-    columns = block.reshape(network.parameters, -1)
-    return gradient.products(flat, columns).reshape(block.shape)
+    operator = hessian_operator(network, weights, point, output=output)
+    return operator.matmat(block.reshape(network.parameters, -1)).reshape(block.shape)
 
 
 def hessian_operator(
@@ -167,9 +165,15 @@ def hessian_operator(
     -------
     LambdaOperator
     """
-    flat = _validate.finite("weights", weights, shape=(network.parameters,))
-    gradient = _Gradient(network, network.check_point(point), network.check_output(output))
-    return LambdaOperator(network.parameters, lambda block: gradient.products(flat, block))
+    x, k = network.check_point(point), network.check_output(output)
+    arrays = jax.device_put(network.unpack(weights))
+
+    def products(block: Array) -> Array:
+        moves = [np.stack(parts) for parts in zip(*map(network.unpack, block.T))]
+        images = map(np.asarray, _products(network, arrays, x, k, moves))
+        return np.stack([flatten(network, parts) for parts in zip(*images)], axis=1)
+
+    return LambdaOperator(network.parameters, products)
 
 
 def hessian_norms(
@@ -356,9 +360,7 @@ def two_layer_eigenvalues(network: Network, weights: ArrayLike, point: ArrayLike
     inner, outer = network.unpack(weights)
     d, m = network.inputs, sizes[0]
     activation = network.layers[0].activations[0]
-    z = jnp.asarray(inner @ x / np.sqrt(d))
-    slope = np.asarray(jax.vmap(jax.grad(activation))(z))
-    curvature = np.asarray(jax.vmap(jax.grad(jax.grad(activation)))(z))
+    slope, curvature = derivatives(activation, inner @ x / np.sqrt(d))
     a = outer[0] * curvature * (x @ x) / (d * np.sqrt(m))
     b = slope * np.linalg.norm(x) / np.sqrt(m * d)
     root = np.sqrt(a**2 + 4 * b**2)
@@ -368,43 +370,20 @@ def two_layer_eigenvalues(network: Network, weights: ArrayLike, point: ArrayLike
 # ------------------------------------------------------------------ products in the weights
 
 
-@partial(
-    jax.tree_util.register_dataclass, data_fields=["network", "point", "output"], meta_fields=[]
-)
-@dataclass(frozen=True, eq=False)
-class _Gradient:
-    """Gradient of an output in the weights, one vector per layer."""
-
-    network: Network
-    point: Any
-    output: Any
-
-    def __call__(self, weights: list[jax.Array]) -> list[jax.Array]:
-        layers = self.network.layers
-
-        def value(parts: list[jax.Array]) -> jax.Array:
-            arrays = [layer.connection.unpack(part) for layer, part in zip(layers, parts)]
-            return read(self.network, forward(self.network, arrays, self.point)[0])[self.output]
-
-        gradient: list[jax.Array] = jax.grad(value)(weights)
-        return gradient
-
-    def products(self, flat: Array, block: Array) -> Array:
-        """Products of the Hessian with the columns of a block, shape (P, b)."""
-        parts = _products(self, self.network.split(flat), self.network.split(block))
-        return np.concatenate([np.asarray(part) for part in parts])
-
-
 @jax.jit
-def _products(
-    gradient: _Gradient, weights: list[jax.Array], blocks: list[jax.Array]
-) -> list[jax.Array]:
-    def product(column: list[jax.Array]) -> list[jax.Array]:
-        image: list[jax.Array] = jax.jvp(gradient, (weights,), (column,))[1]
-        return image
+def _products(network: Network, arrays: Any, point: jax.Array, output: Any, moves: Any) -> Any:
+    """Differentiate the gradient of an output along a batch of directions.
 
-    found: list[jax.Array] = jax.vmap(product, in_axes=1, out_axes=1)(blocks)
-    return found
+    In arrays of the shape of layers, so that networks that lack other edges need no other code.
+    """
+
+    def gradient(weights: Any) -> Any:
+        return jax.grad(lambda w: read(network, forward(network, w, point)[0])[output])(weights)
+
+    def image(move: Any) -> Any:
+        return jax.jvp(gradient, (list(arrays),), (list(move),))[1]
+
+    return jax.vmap(image)(moves)
 
 
 # -------------------------------------------------------------- the problem on the neurons
@@ -419,7 +398,7 @@ class _Pair:
     vector: Array | None
 
 
-@partial(jax.jit, compiler_options=_QUICKLY)
+@partial(jax.jit, compiler_options=QUICKLY)
 def prepare(network: Network, arrays: Any, point: jax.Array, output: Any) -> Any:
     """Linearise at a point: per layer (delta, g); the product with N; the data of G."""
 
@@ -456,7 +435,7 @@ def flatten(network: Network, arrays: Any) -> Array:
     )
 
 
-@partial(jax.jit, compiler_options=_QUICKLY)
+@partial(jax.jit, compiler_options=QUICKLY)
 def _advance(
     network: Network, product: Any, metrics: Any, pairs: Any, flat: jax.Array
 ) -> tuple[jax.Array, jax.Array]:

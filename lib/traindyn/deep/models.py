@@ -144,6 +144,22 @@ class Model:
         residuals, gradient = _gradient(self, tuple(weights), batch.inputs, labels)
         return np.asarray(residuals), gradient
 
+    def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
+        """Return new weights, `size` times the gradient lower, in the memory of the gradient.
+
+        Parameters
+        ----------
+        weights, gradient : tuple of array
+            The gradient, if of JAX, must not be used afterwards.
+        size : float
+
+        Returns
+        -------
+        tuple of array
+        """
+        lower: Weights = descended(tuple(weights), tuple(gradient), size)
+        return lower
+
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
 
@@ -372,6 +388,12 @@ def _gradient(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Arr
 
     gradient, residuals = jax.grad(half, has_aux=True)(weights)
     return residuals, gradient
+
+
+@partial(jax.jit, donate_argnums=1)
+def descended(weights: Weights, gradient: Weights, size: jax.Array | float) -> Weights:
+    """Step down the gradient, whose memory the new weights take: one pass, no allocation."""
+    return tuple(w - size * g for w, g in zip(weights, gradient))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -22,15 +22,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
+from traindyn.deep.activations import Activation, derivatives, resolve
 
 __all__ = ["TwoLayerSpectrum"]
 
@@ -69,21 +67,19 @@ class TwoLayerSpectrum:
     def __init__(
         self, activation: str | Activation, square: float = 1.0, *, signs: bool = False
     ) -> None:
-        function = resolve(activation)
+        self._activation = resolve(activation)
         self.square = _validate.positive("square", square)
         self.signs = signs
         unit = np.linspace(-_REACH, _REACH, _NODES)
         density = np.exp(-(unit**2) / 2)
         self._weights = density / density.sum()
-        slope = jax.grad(function)
-        self._derivatives = jax.vmap(slope), jax.vmap(jax.grad(slope))
         self._nodes = np.sqrt(self.square) * unit
         self._slopes, self._curvatures = self._sizes(self._nodes)
 
     def _sizes(self, z: Array) -> tuple[Array, Array]:
         """Absolute values of b, and of a over v."""
-        first, second = (np.abs(np.asarray(each(jnp.asarray(z)))) for each in self._derivatives)
-        return first * np.sqrt(self.square), second * self.square
+        slope, curvature = map(np.abs, derivatives(self._activation, z))
+        return slope * np.sqrt(self.square), curvature * self.square
 
     @property
     def bound(self) -> float:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.models import Batch
+from traindyn.deep.models import Batch, descended
 
 __all__ = ["Differentiable", "TaylorModel"]
 
@@ -141,6 +141,11 @@ class TaylorModel:
             self.model, self.kind, self.expansion, now, batch.inputs, labels
         )
         return np.asarray(residuals), gradient
+
+    def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
+        """Return new weights, `size` times the gradient lower, as the models do."""
+        lower: Weights = descended(tuple(weights), tuple(gradient), size)
+        return lower
 
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.

@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
+from traindyn.deep.activations import Activation, derivatives, resolve
 from traindyn.deep.hessian import Array
 
 __all__ = ["TwoLayerNorm"]
@@ -82,9 +80,7 @@ class TwoLayerNorm:
         activation = resolve(self.activation)
         nodes = np.linspace(-12, 12, 8193)
         weights = np.exp(-(nodes**2) / 2)
-        z = jnp.asarray(np.sqrt(self.square) * nodes)
-        slope = np.asarray(jax.vmap(jax.grad(activation))(z))
-        curvature = np.asarray(jax.vmap(jax.grad(jax.grad(activation)))(z))
+        slope, curvature = derivatives(activation, np.sqrt(self.square) * nodes)
         return weights / weights.sum(), slope, curvature
 
     def _neuron(self, t: float) -> float:
