@@ -95,3 +95,37 @@ def test_bad_input_is_named() -> None:
         MarchenkoPastur(0.5).stieltjes(1.0)
     with pytest.raises(ValueError, match="x must be finite"):
         MarchenkoPastur(0.5).density(np.nan)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_quantile_inverts_the_cdf(ratio: float) -> None:
+    """Also next to the hard edge of ratio one, where the density is infinite."""
+    law = MarchenkoPastur(ratio, variance=0.7)
+    share = law.atom + (1 - law.atom) * np.array([1e-6, 0.02, 0.5, 0.97])
+    np.testing.assert_allclose(law.cdf(law.quantile(share)), share, atol=1e-10)
+    np.testing.assert_allclose(
+        law.quantile([0.0, 1.0]), [0.0 if law.atom else law.edges[0], law.edges[1]], atol=1e-12
+    )
+    assert law.atom == 0 or law.quantile(law.atom / 2) == 0
+    # Wrong variant: the quantile of the continuous part alone.
+    if law.atom:
+        assert abs(law.cdf(law.quantile(0.9 * (1 - law.atom))) - 0.9) > 0.05
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("z", [-0.4, 0.5 + 0.4j, 0.3 - 0.2j, 9.0])
+def test_stieltjes_derivative_is_the_second_moment(ratio: float, z: complex) -> None:
+    """Against quadrature, not against a difference of the closed form itself."""
+    law = MarchenkoPastur(ratio, variance=0.7)
+    expected = integral(law, lambda x: 1 / (x - z) ** 2) + law.atom / z**2
+    assert law.stieltjes_derivative(z) == pytest.approx(expected, abs=1e-8)
+    # Wrong variant: the square of the transform.
+    assert abs(law.stieltjes(z) ** 2 - expected) > 1e-6
+
+
+def test_stieltjes_at_zero_and_in_the_gap_below_the_bulk() -> None:
+    """No cancellation where ridgeless regression needs the transform."""
+    assert MarchenkoPastur(0.4).stieltjes(0.0) == pytest.approx(1 / 0.6, rel=1e-14)
+    small = 1e-12
+    assert -small * MarchenkoPastur(4.0).stieltjes(small) == pytest.approx(0.75, rel=1e-10)
+    assert MarchenkoPastur(4.0).norm_error == 8.0

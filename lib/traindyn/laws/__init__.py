@@ -1,13 +1,47 @@
 """Random-matrix laws as objects: density, edges, outliers, overlaps."""
 
+from traindyn.laws.ensembles import (
+    ENTRIES,
+    Bidiagonal,
+    EntryLaw,
+    sample_covariance_eigenvalues,
+    spectral_distance,
+    wishart_bidiagonal,
+)
 from traindyn.laws.hard_subspace import HardSubspace
 from traindyn.laws.marchenko_pastur import MarchenkoPastur
+from traindyn.laws.resolvent import (
+    azuma_tail,
+    concentration_tail,
+    empirical_stieltjes,
+    leave_one_out_bound,
+    matrix_function,
+    quadratic_form_variance,
+    rank_one_inverse,
+    smoothed_density,
+)
+from traindyn.laws.sample_covariance import SampleCovariance
 from traindyn.laws.weighted import TRACY_WIDOM_MEAN, Outliers, WeightedMarchenkoPastur
 
 __all__ = [
+    "ENTRIES",
     "TRACY_WIDOM_MEAN",
+    "Bidiagonal",
+    "EntryLaw",
     "HardSubspace",
     "MarchenkoPastur",
     "Outliers",
+    "SampleCovariance",
     "WeightedMarchenkoPastur",
+    "azuma_tail",
+    "concentration_tail",
+    "empirical_stieltjes",
+    "leave_one_out_bound",
+    "matrix_function",
+    "quadratic_form_variance",
+    "rank_one_inverse",
+    "sample_covariance_eigenvalues",
+    "smoothed_density",
+    "spectral_distance",
+    "wishart_bidiagonal",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 
 from traindyn import _validate
 
@@ -58,6 +59,15 @@ class MarchenkoPastur:
         """Mass at zero, ``max(0, 1 - 1/c)``."""
         return max(0.0, 1 - 1 / self.ratio)
 
+    @property
+    def norm_error(self) -> float:
+        r"""Limit of the operator norm of the sample covariance minus :math:`\sigma^2 I`.
+
+        :math:`\sigma^2 (c + 2 \sqrt c)` (Bai and Yin): the upper edge is farther from
+        :math:`\sigma^2` than the lower one, and than the atom.
+        """
+        return float(self.variance * (self.ratio + 2 * np.sqrt(self.ratio)))
+
     def density(self, x: ArrayLike) -> Array:
         """Density of the continuous part, of total mass ``1 - atom``.
 
@@ -106,6 +116,43 @@ class MarchenkoPastur:
         below = np.where(points >= 0, self.atom, 0.0)
         return np.where(points < low, below, np.clip(self.atom + continuous, 0.0, 1.0))
 
+    def quantile(self, share: ArrayLike) -> Array:
+        """Smallest x at which the cumulative distribution reaches a share.
+
+        Parameters
+        ----------
+        share : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `share`; zero up to the atom.
+
+        Examples
+        --------
+        >>> law = MarchenkoPastur(2.0)
+        >>> law.quantile([0.5, 1.0]).round(4), law.cdf(law.quantile(0.8)).round(12)
+        (array([0.    , 5.8284]), np.float64(0.8))
+        """
+        wanted = _validate.finite("share", share)
+        if np.any((wanted < 0) | (wanted > 1)):
+            raise ValueError(f"share must be in [0, 1], got {wanted.min():g} to {wanted.max():g}")
+        return np.array([self._quantile(float(q)) for q in wanted.ravel()]).reshape(wanted.shape)
+
+    def _quantile(self, share: float) -> float:
+        low, high = self.edges
+        if share <= self.atom and self.atom > 0:
+            return 0.0
+        if share <= 0 or share >= 1:
+            return low if share <= 0 else high
+        middle, half = (low + high) / 2, (high - low) / 2
+        # in t, with x = middle - half cos t, the distribution function has no vertical tangent
+        t = brentq(
+            lambda t: float(self.cdf(middle - half * np.cos(t))) - share, 0, np.pi, xtol=1e-14
+        )
+        return float(middle - half * np.cos(t))
+
     def stieltjes(self, z: ArrayLike) -> Any:
         r"""Stieltjes transform :math:`s(z) = \int (x - z)^{-1} d\mu(x)`.
 
@@ -136,10 +183,37 @@ class MarchenkoPastur:
         w = points.astype(np.complex128)
         # This product of roots has the branch cut on the support and grows like z.
         root = np.sqrt(w - low) * np.sqrt(w - high)
-        # s = 2 / (s2 (1 - c) - z - root) avoids the cancellation, and the pole at zero, of
-        # the other form of the quadratic's solution.
-        result = 2 / (s2 * (1 - c) - w - root)
+        # Two forms of the quadratic's solution. The first cancels nothing, except next to the
+        # atom: there the second has the pole.
+        first, second = s2 * (1 - c) - w - root, s2 * (1 - c) - w + root
+        swap = (np.abs(first) < 0.5 * np.abs(second)) & (self.atom > 0)
+        result = 2 / np.where(swap, 1.0, first)
+        result = np.where(swap, second / np.where(swap, 2 * c * s2 * w, 1.0), result)
         return result.real if np.isrealobj(points) else result
+
+    def stieltjes_derivative(self, z: ArrayLike) -> Any:
+        r"""Differentiate the Stieltjes transform, :math:`s'(z) = \int (x - z)^{-2} d\mu(x)`.
+
+        From the quadratic :math:`c \sigma^2 z s^2 + (z + \sigma^2 (c - 1)) s + 1 = 0`.
+
+        Parameters
+        ----------
+        z : array_like
+            As in :meth:`stieltjes`.
+
+        Returns
+        -------
+        complex or float ndarray
+            Real for real input.
+
+        Examples
+        --------
+        >>> MarchenkoPastur(0.5).stieltjes_derivative(0.0).round(12)  # 1 / (1 - c)^3
+        np.float64(8.0)
+        """
+        s, points = self.stieltjes(z), np.asarray(z)
+        c, s2 = self.ratio, self.variance
+        return -s * (1 + c * s2 * s) / (2 * c * s2 * points * s + points + s2 * (c - 1))
 
     def is_supercritical(self, spike: float) -> bool:
         r"""Whether a spike leaves the bulk: :math:`\ell > \sqrt c`, or :math:`\ell < -\sqrt c`.

@@ -17,6 +17,7 @@ from traindyn.problems.base import (
     Sample,
 )
 from traindyn.problems.k_gmm import KGaussianMixture
+from traindyn.problems.ridgeless import LinearModel
 from traindyn.problems.spiked import SpikedTensor
 from traindyn.problems.two_layer import TwoLayerMixture
 
@@ -28,6 +29,7 @@ __all__ = [
     "KGaussianMixture",
     "Kernel",
     "LimitDynamics",
+    "LinearModel",
     "Matrix",
     "Problem",
     "Sample",
