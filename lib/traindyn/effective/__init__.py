@@ -2,6 +2,7 @@
 
 from traindyn.effective.fixed_points import FixedPoint, find
 from traindyn.effective.fluctuations import LinearNoise, fixed_point_noise, linear_noise
+from traindyn.effective.generator import Operators
 from traindyn.effective.ode import solve, solve_limit, solve_with_error
 from traindyn.effective.one_step import OneStep
 from traindyn.effective.sde import Coordinates
@@ -11,6 +12,7 @@ __all__ = [
     "FixedPoint",
     "LinearNoise",
     "OneStep",
+    "Operators",
     "find",
     "fixed_point_noise",
     "linear_noise",

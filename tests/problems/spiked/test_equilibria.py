@@ -18,6 +18,7 @@ from traindyn.problems.spiked.printed import (
     as_printed,
     printed_critical_ridge,
     printed_informative,
+    printed_matrix_equilibria,
     printed_ridge_equator,
 )
 
@@ -210,3 +211,11 @@ def test_requests_below_the_threshold_are_refused():
         informative(SpikedTensor(2, 100, signal=0.5), c_delta=1.0)
     with pytest.raises(ValueError, match="order must be an integer >= 2"):
         critical_signal(1, c_delta=1.0)
+
+
+def test_fixed_points_of_matrix_pca_in_the_course_notes_move():
+    """Of the three printed ones only the origin stands still."""
+    problem = SpikedTensor(2, 100, signal=1.5)
+    sizes = [drift_size(problem, place, 1.0) for place in printed_matrix_equilibria()]
+    assert sizes[0] == 0
+    assert min(sizes[1:]) > 0.5

@@ -308,3 +308,17 @@ def test_statistics_suffice():
             for each in (point, turned)
         )
         np.testing.assert_allclose(first, second, atol=1e-14)
+
+
+def test_one_weight_for_all_centroids_is_wrong_unless_outputs_agree():
+    """The summary of the course notes, at two points; equal without an output."""
+    problem, silent = xor(4, 6, 1e6), random_point(4, 6)
+    silent, point = Point(np.zeros(4), silent.W), Point(2.0 * silent.v, silent.W)
+    block = (4, 4)
+    for place, agree in ((silent, True), (point, False)):
+        right = curvature.leading_block(problem, "hessian", place, block).dense()
+        exact = curvature.population_block(problem, "hessian", place, block).dense()
+        wrong = printed.leading_block_one_centroid(problem, "hessian", place, 2).dense()
+        assert np.abs(right - exact).max() < 0.01 * np.abs(exact).max()
+        assert (np.abs(wrong - right).max() < 1e-12) == agree
+        assert agree or np.abs(wrong - exact).max() > 0.05 * np.abs(exact).max()

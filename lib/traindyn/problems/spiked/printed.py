@@ -1,4 +1,4 @@
-"""Formulas of BGJ Sections 3 and 7 as printed, where they differ from the correct ones.
+"""Formulas of BGJ Sections 3 and 7 and of the course notes, Section 12.4, as printed.
 
 Nothing here describes training. These are the wrong variants against which the correct
 formulas of :mod:`traindyn.problems.spiked` are tested: a check that confirms ours must
@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
 from traindyn.diffusion import Diffusion
@@ -28,6 +29,8 @@ __all__ = [
     "printed_equator",
     "printed_hessian",
     "printed_informative",
+    "printed_matrix_equilibria",
+    "printed_radius",
     "printed_ridge_equator",
     "printed_volatility",
 ]
@@ -133,6 +136,39 @@ def printed_ridge_equator(*, c_delta: float, ridge: float) -> Statistics:
 def printed_critical_ridge(*, c_delta: float) -> float:
     r"""Return :math:`\alpha_c(2) = 2 c_\delta` of BGJ Section 7.1, for :math:`4 c_\delta`."""
     return 2.0 * _validate.non_negative("c_delta", c_delta)
+
+
+def printed_matrix_equilibria() -> tuple[Statistics, ...]:
+    r"""Return the fixed points of matrix PCA above its threshold in the course notes 12.4.1.
+
+    At c_delta = 1: (0, 0), (1, 0) and (1, 1), for (0, 0), (0, 1) and
+    :math:`(\pm\sqrt{\lambda - 1}, 1)` of
+    :func:`traindyn.problems.spiked.equilibria.equilibria`.
+    """
+    places = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))
+    return tuple(Statistics(np.asarray(m), np.asarray(r2)) for m, r2 in places)
+
+
+def printed_radius(start: float, times: ArrayLike) -> Array:
+    r"""Evaluate the radius at the equator of matrix PCA as printed in the course notes 12.4.2.
+
+    .. math:: \dot u_2 = -8 u_2 (u_2^2 - 1)
+
+    for :math:`-8 u_2 (u_2 - 1)`. In closed form
+    :math:`u_2^{-2} = 1 + (u_2(0)^{-2} - 1) e^{-16 t}`.
+
+    Parameters
+    ----------
+    start : float
+        :math:`u_2(0)`, positive.
+    times : array_like
+
+    Returns
+    -------
+    ndarray, shape of `times`
+    """
+    start, grid = _validate.positive("start", start), _validate.finite("times", times)
+    return np.asarray(1.0 / np.sqrt(1.0 + (start**-2 - 1.0) * np.exp(-16.0 * grid)))
 
 
 def printed_equator(problem: SpikedTensor) -> Diffusion:

@@ -1,4 +1,4 @@
-r"""Formulas on curvature of BGHJ as printed, where they differ from the correct ones.
+r"""Formulas on curvature of BGHJ and of the course notes as printed, where they differ.
 
 Nothing here describes a matrix. These are the wrong variants, under the names and signatures of
 the right ones in :mod:`~traindyn.problems.two_layer.curvature`,
@@ -26,6 +26,7 @@ __all__ = [
     "feature_excess",
     "first_layer_order",
     "fourth_moment_bound",
+    "leading_block_one_centroid",
     "leading_block_one_neuron",
     "leading_block_unweighted",
     "mixed_block",
@@ -44,6 +45,24 @@ def leading_block_one_neuron(
     i = block[0]
     alone = Point(np.where(np.arange(problem.width) == i, point.v, 0.0), point.W)
     return curvature.leading_block(problem, matrix, alone, block, kink=kink)
+
+
+def leading_block_one_centroid(
+    problem: TwoLayerMixture, matrix: Matrix, point: Point, centroid: int
+) -> PopulationBlock:
+    r"""Second-layer block in the summary of the course notes 13.2: one weight for all centroids.
+
+    .. math:: \tfrac14 \sum_c \sigma'(v \cdot g(W \nu))\, g(W s_c) g(W s_c)^T ,
+
+    where :func:`~traindyn.problems.two_layer.curvature.leading_block` has the weight of each
+    centroid :math:`s_c`.
+    """
+    centroid = _validate.integer("centroid", centroid, least=0, most=len(problem.centroids) - 1)
+    block = (problem.width, problem.width)
+    right = curvature.leading_block(problem, matrix, point, block)
+    felt = np.maximum(point.W[:, : problem.signal] @ problem.centroids[centroid], 0.0)
+    same = curvature.weight(matrix, point.v @ felt, problem.labels[centroid])
+    return PopulationBlock(right.shift, right.basis, np.diag(problem.weights * same))
 
 
 def leading_block_unweighted(
