@@ -8,6 +8,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `laws`           random-matrix laws as objects
 `linalg`         leading eigenpairs of symmetric operators, alignment, angles
 `catapults`      step sizes beyond the critical one: maps, quadratic models, features
+`particles`      self-attention as interacting particles on the sphere
 `trajectory`     the result type shared by simulation and theory
 `parallel`       replicas and sweeps on several workers
 `data`           image data sets with labels (extra: pooch, scikit-learn)

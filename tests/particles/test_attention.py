@@ -13,8 +13,10 @@ from traindyn.particles import (
     cluster_time,
     clustered_share,
     energy,
+    energy_growth,
     equiangular,
     growth_rate,
+    pair_time,
     random_tokens,
 )
 
@@ -80,10 +82,61 @@ def test_flow(attention):
     expected = solved.y.T.reshape(-1, *X.shape)
     np.testing.assert_allclose(flow.tokens, expected, atol=2e-6)
     np.testing.assert_allclose(np.linalg.norm(flow.tokens, axis=2), 1, atol=1e-14)
-    assert flow.accepted > 5
-    coarse = attention.flow(X, times, rtol=1e-4, atol=1e-6)
+    assert flow.accepted > 3
+    coarse = attention.flow(X, times, rtol=1e-3, atol=1e-5)
     assert coarse.accepted < flow.accepted
     assert np.abs(coarse.tokens - expected).max() > np.abs(flow.tokens - expected).max()
+
+
+def test_rectangular_query_and_key():
+    """Only their product counts."""
+    query, key, value = RNG.standard_normal((3, 2, 4))
+    head = Head(query, key, np.outer(value[0], value[1]))
+    square = Head(np.eye(4), query.T @ key, head.value)
+    np.testing.assert_allclose(
+        Attention(1.0, [head]).velocity(X), Attention(1.0, [square]).velocity(X), atol=1e-13
+    )
+
+
+def test_masses_are_multiplicities():
+    """A token of double mass is two tokens; equal masses are none; tokens are not exchanged."""
+    times = [0.0, 1.0, 5.0]
+    twice = Attention(2.0).flow(np.vstack([X, X[:2]]), times).tokens
+    masses = np.array([2, 2, 1, 1, 1, 1, 1]) / 9
+    once = Attention(2.0).flow(X, times, masses=masses).tokens
+    np.testing.assert_allclose(twice[:, :7], once, atol=1e-8)
+    np.testing.assert_allclose(twice[:, 7:], once[:, :2], atol=1e-8)
+    assert np.abs(Attention(2.0).flow(X, times).tokens - once).max() > 1e-2
+
+
+@pytest.mark.parametrize("attention", [Attention(2.0), Attention(2.0, [MATRICES[0], MATRICES[1]])])
+def test_merging_changes_nothing(attention):
+    """With a tolerance so small that none merges the tokens are where they are with merging."""
+    times = [0.0, 10.0, 30.0]
+    merged = attention.flow(X, times, rtol=1e-9, atol=1e-7)
+    apart = attention.flow(X, times, rtol=1e-9, atol=1e-30)
+    np.testing.assert_allclose(merged.tokens, apart.tokens, atol=3e-6)
+    assert np.all(np.diff(merged.mergers) >= 0)
+    assert len(merged.mergers) >= len(apart.mergers)
+
+
+def test_equal_tokens_are_one_from_the_start():
+    """Three and three: three mergers at once after the first step, and groups stay apart."""
+    x = np.repeat(np.eye(2), 3, axis=0)
+    flow = Attention(30.0).flow(x, [0.0, 1.0])
+    assert len(flow.mergers) == 4 and cluster_count(flow.tokens[-1]) == 2
+    np.testing.assert_allclose(flow.tokens[-1], x, atol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [6.0, 60.0, 300.0])
+def test_long_times(beta):
+    """Two groups of unequal mass meet when they should, be it after 10 to the 200 units of time."""
+    x = np.array([[1.0, 0.0], [np.cos(2.5), np.sin(2.5)]])
+    time = pair_time(np.cos(2.5), inverse_temperature=beta, masses=(0.3, 0.7), tolerance=5e-17)
+    flow = Attention(beta).flow(x, [0.0, 1e300], masses=[0.3, 0.7], atol=1e-8)
+    assert flow.mergers[0] == pytest.approx(time, rel=1e-3)
+    wrong = pair_time(np.cos(2.5), inverse_temperature=beta, tolerance=5e-17)
+    assert flow.mergers[0] != pytest.approx(wrong, rel=1e-2)
 
 
 def test_energy_increases_at_its_slope():
@@ -92,11 +145,32 @@ def test_energy_increases_at_its_slope():
     energies = np.array([energy(x, 4.0) for x in flow.tokens])
     assert np.all(np.diff(energies) > 0)
     speed, step = Attention(0.0).velocity(X), 1e-5
-    ends = [energy(X + sign * step * speed, 0.0) for sign in (1, -1)]
+    moved = [X + sign * step * speed for sign in (1, -1)]
+    ends = [energy(x / np.linalg.norm(x, axis=1, keepdims=True), 0.0) for x in moved]
     # energy is half the squared mean, whose gradient at a token is the mean over n: the field
     # is n times that, so the energy grows at the squared speed over n.
-    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(np.sum(speed**2) / len(X), rel=1e-8)
+    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(np.sum(speed**2) / len(X), rel=1e-7)
     assert energy(X, 1e-6) - 1 / 2e-6 == pytest.approx(energy(X, 0.0), rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("beta", [0.0, 3.0])
+def test_energy_growth(beta):
+    """Against the energy a little later and a little earlier; without the sums it is another."""
+    x = Attention(beta).flow(X, [0.0, 0.999, 1.0, 1.001], rtol=1e-11, atol=1e-13).tokens
+    slope = (energy(x[3], beta) - energy(x[1], beta)) / 0.002
+    assert slope == pytest.approx(energy_growth(x[2], beta), rel=1e-5)
+    plain = np.mean(np.sum(Attention(beta).velocity(x[2]) ** 2, axis=1))
+    assert (abs(plain / slope - 1) < 1e-3) == (beta == 0)
+
+
+def test_flows_end():
+    """Overflow in the field, and a flow without end, are errors."""
+    huge = Attention(1.0, [Head(value=1e308 * np.ones((4, 4)))])
+    with pytest.raises(FloatingPointError, match="the step became too small"):
+        huge.flow(X, [0.0, 1.0])
+    turning = Attention(0.0, [Head(value=np.array([[0.0, -1.0], [1.0, 0.0]]))])
+    with pytest.raises(FloatingPointError, match="too many steps"):
+        turning.flow([[1.0, 0.0]], [0.0, 1e12], most_steps=50)
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 4.0])
@@ -185,10 +259,14 @@ def test_messages():
     for call, message in (
         (lambda: Attention(-1.0), "inverse_temperature must be non-negative"),
         (lambda: Attention(1.0, ()), "heads must not be empty"),
-        (lambda: Attention(1.0, [Head(np.ones((2, 3)))]), "query of head 0 must have shape"),
+        (
+            lambda: Attention(1.0, [Head(np.ones((2, 3)))]),
+            "query and key of head 0 must have one number of rows, got 2 and 3",
+        ),
+        (lambda: Attention(1.0, [Head(value=np.ones((2, 3)))]), "value of head 0 must have shape"),
         (
             lambda: Attention(1.0, [Head(np.eye(2), np.eye(3))]),
-            "all matrices must have one number of rows",
+            "all matrices must act on one dimension",
         ),
         (
             lambda: Attention(1.0, MATRICES).velocity(np.eye(3)),
@@ -196,6 +274,10 @@ def test_messages():
         ),
         (lambda: Attention(1.0).velocity(2 * np.eye(3)), "tokens must have norm one"),
         (lambda: Attention(1.0).flow(np.eye(3), [0.0, 0.0]), "times"),
+        (lambda: Attention(1.0).flow(np.eye(3), [0.0], masses=[1.0]), "masses must have shape"),
+        (lambda: Attention(1.0).flow(np.eye(2), [0.0], masses=[0.5, 0.6]), "masses must sum"),
+        (lambda: energy(2 * np.eye(2), 1.0), "tokens must have norm one"),
+        (lambda: energy(np.eye(2), -1.0), "inverse_temperature must be non-negative"),
         (lambda: Attention(1.0).weights(np.eye(3), 1), "head must be an integer"),
         (
             lambda: Attention(1.0, feed_forward=LAYER._replace(shift=np.ones(2))),
@@ -206,7 +288,7 @@ def test_messages():
             "activation must be one of",
         ),
         (lambda: random_tokens(2, 1, rng=0), "dimension must be an integer >= 2"),
-        (lambda: clustered_share(np.eye(1)), "tokens must be at least two"),
+        (lambda: clustered_share(np.eye(1)), "tokens must be at least 2"),
         (lambda: cluster_time(inverse_temperature=1.0, count=2, tolerance=1.0), "tolerance must"),
         (lambda: growth_rate([0], dimension=2, inverse_temperature=1.0), "degree must consist"),
     ):

@@ -19,27 +19,27 @@ from typing import Literal, NamedTuple, TypeAlias
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import DOP853
 
 from traindyn import _validate
+from traindyn.particles._tokens import group_masses, unit_tokens
 
-__all__ = ["Attention", "FeedForward", "Flow", "Head", "energy", "random_tokens"]
+__all__ = [
+    "Attention",
+    "FeedForward",
+    "Flow",
+    "Head",
+    "energy",
+    "energy_growth",
+    "random_tokens",
+]
 
 Array: TypeAlias = NDArray[np.float64]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
-_UNIT = 1e-8
-# Dormand and Prince's pair of orders five and four: nodes are not needed, the field is autonomous.
-_STAGES = np.array(
-    [
-        [1 / 5, 0, 0, 0, 0, 0],
-        [3 / 40, 9 / 40, 0, 0, 0, 0],
-        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
-        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
-        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
-        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
-    ]
-)
-_ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
+# SciPy's method of order eight; nodes are not needed, the field is autonomous.
+_STAGES = np.vstack([DOP853.A[1:], DOP853.B])
+_FIFTH, _THIRD = DOP853.E5, DOP853.E3
 
 
 class Head(NamedTuple):
@@ -47,8 +47,10 @@ class Head(NamedTuple):
 
     Attributes
     ----------
-    query, key, value : array_like, shape (d, d), or None
+    query, key : array_like, shape (r, d), or None
         The scores are inner products of ``query @ x_i`` and ``key @ x_j``.
+    value : array_like, shape (d, d), or None
+        With the projection that follows, where there is one.
     """
 
     query: ArrayLike | None = None
@@ -107,12 +109,16 @@ class Flow(NamedTuple):
     ----------
     times : ndarray, shape (T,)
     tokens : ndarray, shape (T, n, d)
+    mergers : ndarray, shape (k,)
+        Times, in order, at which two groups of tokens came as close as the tolerance and were
+        followed as one from then on; ``n - k`` groups are left at the end.
     accepted, rejected : int
         Steps of the integrator.
     """
 
     times: Array
     tokens: Array
+    mergers: Array
     accepted: int
     rejected: int
 
@@ -155,12 +161,38 @@ def energy(tokens: ArrayLike, inverse_temperature: float) -> float:
     >>> energy(np.eye(2), 0.0)
     0.25
     """
-    x = _validate.finite("tokens", tokens, shape=(None, None))
+    x = unit_tokens(tokens, least=1)
     beta = _validate.non_negative("inverse_temperature", inverse_temperature)
     products = x @ x.T
     if beta == 0:
         return float(products.mean() / 2)
     return float(np.exp(beta * products).mean() / (2 * beta))
+
+
+def energy_growth(tokens: ArrayLike, inverse_temperature: float) -> float:
+    r"""Return :math:`\dot E_\beta = \frac1{n^2} \sum_i Z_i |\dot x_i|^2` along (SA).
+
+    With :math:`Z_i = \sum_j e^{\beta \langle x_i, x_j \rangle}`. The field of a token is its
+    gradient of :func:`energy` times :math:`n^2 / Z_i`.
+
+    Parameters
+    ----------
+    tokens : array_like, shape (n, d)
+    inverse_temperature : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> energy_growth([[1.0, 0.0], [0.0, 1.0]], 0.0)
+    0.25
+    """
+    attention = Attention(inverse_temperature)
+    x = unit_tokens(tokens, least=1)
+    sums = np.exp(attention.inverse_temperature * (x @ x.T)).sum(axis=1)
+    return float(sums @ np.sum(attention.velocity(x) ** 2, axis=1)) / len(x) ** 2
 
 
 @dataclass(frozen=True)
@@ -209,28 +241,34 @@ class Attention:
             if matrix is not None
         ]
         if self.feed_forward is not None:
-            named.append(("outer", self.feed_forward.outer))
+            named.append(("inner", self.feed_forward.inner))
         checked = {
             name: _validate.finite(name, matrix, shape=(None, None)) for name, matrix in named
         }
-        sizes = {len(matrix) for matrix in checked.values()}
+        sizes = {matrix.shape[1] for matrix in checked.values()}
         if len(sizes) > 1:
-            raise ValueError(f"all matrices must have one number of rows, got {sorted(sizes)}")
+            raise ValueError(f"all matrices must act on one dimension, got {sorted(sizes)}")
         d = sizes.pop() if sizes else 0
         forms, values = [], []
         for h in range(len(self.heads)):
             query, key, value = (
-                self._square(checked.get(f"{name} of head {h}"), d, f"{name} of head {h}")
-                for name in Head._fields
+                checked.get(f"{name} of head {h}", np.eye(d)) for name in Head._fields
             )
+            if len(query) != len(key):
+                raise ValueError(
+                    f"query and key of head {h} must have one number of rows, "
+                    f"got {len(query)} and {len(key)}"
+                )
+            if value.shape != (d, d):
+                raise ValueError(f"value of head {h} must have shape ({d}, {d}), got {value.shape}")
             forms.append(query.T @ key)
             values.append(value.T)
         if self.feed_forward is None:
             w, a, b, kind = np.zeros((d, 0)), np.zeros((0, d)), np.zeros(0), 0
         else:
-            w = checked["outer"]
-            b = _validate.finite("shift", self.feed_forward.shift, shape=(w.shape[1],))
-            a = _validate.finite("inner", self.feed_forward.inner, shape=(w.shape[1], d))
+            a = checked["inner"]
+            b = _validate.finite("shift", self.feed_forward.shift, shape=(len(a),))
+            w = _validate.finite("outer", self.feed_forward.outer, shape=(d, len(a)))
             names = ("relu", "tanh")
             kind = 1 + names.index(
                 _validate.choice("activation", self.feed_forward.activation, names)
@@ -246,21 +284,8 @@ class Attention:
             kind,
         )
 
-    @staticmethod
-    def _square(matrix: Array | None, d: int, name: str) -> Array:
-        if matrix is None:
-            return np.eye(d)
-        if matrix.shape != (d, d):
-            raise ValueError(f"{name} must have shape ({d}, {d}), got {matrix.shape}")
-        return matrix
-
     def _tokens(self, tokens: ArrayLike) -> Array:
-        d = self._compiled[0] or None
-        x = np.ascontiguousarray(_validate.finite("tokens", tokens, shape=(None, d)))
-        worst = float(np.abs(np.linalg.norm(x, axis=1) - 1).max(initial=0.0))
-        if worst > _UNIT:
-            raise ValueError(f"tokens must have norm one, got one that is off by {worst:.3g}")
-        return x
+        return unit_tokens(tokens, dimension=self._compiled[0] or None, least=1)
 
     def velocity(self, tokens: ArrayLike) -> Array:
         """Return the velocities of tokens, shape (n, d), each orthogonal to its token.
@@ -279,7 +304,8 @@ class Attention:
         ValueError
             If the shape is wrong, or a norm is not one.
         """
-        return np.asarray(_velocity(self._tokens(tokens), self._compiled[1]))
+        x = self._tokens(tokens)
+        return np.asarray(_velocity(x, np.full(len(x), 1 / len(x)), self._compiled[1]))
 
     def weights(self, tokens: ArrayLike, head: int = 0) -> Array:
         """Return the matrix of attention of a head, shape (n, n); its rows sum to one.
@@ -297,12 +323,24 @@ class Attention:
         h = _validate.integer("head", head, least=0, most=len(self.heads) - 1)
         field = self._compiled[1]
         read = x if field.plain else x @ field.forms[h]
-        return np.asarray(_softmax(self.inverse_temperature * (read @ x.T)))
+        scores = self.inverse_temperature * (read @ x.T)
+        return np.asarray(_softmax(scores, np.full(len(x), 1 / len(x))))
 
     def flow(
-        self, tokens: ArrayLike, times: ArrayLike, *, rtol: float = 1e-8, atol: float = 1e-10
+        self,
+        tokens: ArrayLike,
+        times: ArrayLike,
+        *,
+        masses: ArrayLike | None = None,
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        most_steps: int = 1_000_000,
     ) -> Flow:
         """Follow tokens, with an adaptive step and norms that stay one.
+
+        Equal tokens stay equal. So tokens that have come closer than `atol` are followed as one,
+        with the sum of their masses; a trajectory costs little once there are few clusters, and
+        times of any length can be reached.
 
         Parameters
         ----------
@@ -310,8 +348,12 @@ class Attention:
             At the first of the times.
         times : array_like, shape (T,)
             Increasing.
+        masses : array_like, shape (n,), optional
+            Positive, of sum one: the weights of the tokens in the empirical measure. Default:
+            all equal.
         rtol, atol : float
             Tolerances of a step, as in :func:`scipy.integrate.solve_ivp`.
+        most_steps : int, default 1 000 000
 
         Returns
         -------
@@ -322,43 +364,88 @@ class Attention:
         ValueError
             If a shape is wrong, a norm is not one, or times do not increase.
         FloatingPointError
-            If the step becomes too small to go on.
+            If the step becomes too small to go on, or steps do not suffice.
         """
         x = self._tokens(tokens)
+        n = len(x)
         t = _validate.increasing("times", times, least=-np.inf)
+        share = group_masses(masses, n)
         tolerances = (_validate.positive("rtol", rtol), _validate.positive("atol", atol))
-        found, accepted, rejected, reached = _integrate(x, t, *tolerances, self._compiled[1])
+        field = self._compiled[1]
+        # With identity matrices tokens stay in the space they span: few coordinates will do.
+        basis = None
+        if field.plain and x.shape[1] > n:
+            basis, triangle = np.linalg.qr(x.T)
+            x = np.ascontiguousarray(triangle.T)
+        most = _validate.integer("most_steps", most_steps, least=1)
+        found, mergers, accepted, rejected, reached = _integrate(
+            x, share, t, *tolerances, most, field
+        )
         if reached < t[-1]:
-            raise FloatingPointError(f"the step became too small at t = {reached:g}")
-        return Flow(t, found, int(accepted), int(rejected))
+            why = "too many steps" if accepted + rejected >= most else "the step became too small"
+            raise FloatingPointError(f"{why} at t = {reached:g}")
+        if basis is not None:
+            found = found @ basis.T
+        return Flow(t, found, mergers, int(accepted), int(rejected))
 
 
 @numba.njit(cache=True, nogil=True)
-def _softmax(scores: Array) -> Array:
-    """Normalise the exponentials of every row, in place."""
+def _softmax(scores: Array, masses: Array) -> Array:
+    """Normalise the exponentials of every row, times the masses, in place."""
     for i in range(scores.shape[0]):
         top = scores[i].max()
         total = 0.0
         for j in range(scores.shape[1]):
-            scores[i, j] = np.exp(scores[i, j] - top)
+            scores[i, j] = masses[j] * np.exp(scores[i, j] - top)
             total += scores[i, j]
-        scores[i] /= total
+        for j in range(scores.shape[1]):
+            scores[i, j] /= total
     return scores
 
 
 @numba.njit(cache=True, nogil=True)
-def _velocity(
-    x: Array,
-    field: _Field,
-) -> Array:
+def _others(x: Array, masses: Array, beta: float) -> Array:
+    """Pull of the other tokens under one head with identity matrices.
+
+    A token does not pull itself. Left out, it does not drown what far ones do, which matters at
+    large inverse temperatures: exponentials are of inner products less one.
+    """
+    n = len(x)
+    weights = np.dot(x, x.T)
+    totals = masses.copy()
+    for i in range(n):
+        weights[i, i] = 0.0
+        for j in range(i):
+            size = np.exp(beta * (weights[i, j] - 1.0))
+            weights[i, j], weights[j, i] = masses[j] * size, masses[i] * size
+            totals[i] += weights[i, j]
+            totals[j] += weights[j, i]
+    for i in range(n):
+        for j in range(n):
+            weights[i, j] /= totals[i]
+    pull: Array = np.dot(weights, x)
+    return pull
+
+
+@numba.njit(cache=True, nogil=True)
+def _velocity(x: Array, masses: Array, field: _Field) -> Array:
     pull: Array
     if field.plain:
         # Every head with identity matrices is the same.
-        pull = len(field.forms) * np.dot(_softmax(field.beta * np.dot(x, x.T)), x)
+        if field.beta == 0.0:
+            # Without their own, which would make errors of norms stiff.
+            mean = np.dot(masses, x)
+            pull = np.empty_like(x)
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    pull[i, j] = mean[j] - masses[i] * x[i, j]
+        else:
+            pull = _others(x, masses, field.beta)
+        pull *= len(field.forms)
     else:
         pull = np.zeros_like(x)
         for h in range(len(field.forms)):
-            scores = _softmax(field.beta * np.dot(np.dot(x, field.forms[h]), x.T))
+            scores = _softmax(field.beta * np.dot(np.dot(x, field.forms[h]), x.T), masses)
             pull += np.dot(scores, np.dot(x, field.values[h]))
     if field.kind > 0:
         hidden = np.dot(x, field.inner) + field.shift
@@ -373,52 +460,132 @@ def _velocity(
 
 
 @numba.njit(cache=True, nogil=True)
+def _normalise(vector: Array) -> None:
+    total = 0.0
+    for k in range(len(vector)):
+        total += vector[k] ** 2
+    for k in range(len(vector)):
+        vector[k] /= np.sqrt(total)
+
+
+@numba.njit(cache=True, nogil=True)
+def _stage(trial: Array, now: Array, slopes: Array, step: float, s: int) -> None:
+    """Set where the field is taken next: the end of the step after the last stage."""
+    for i in range(now.shape[0]):
+        for j in range(now.shape[1]):
+            moved = 0.0
+            for r in range(s + 1):
+                moved += _STAGES[s, r] * slopes[r, i, j]
+            trial[i, j] = now[i, j] + step * moved
+
+
+@numba.njit(cache=True, nogil=True)
+def _close(one: Array, other: Array, distance: float) -> bool:
+    total = 0.0
+    for k in range(len(one)):
+        total += (one[k] - other[k]) ** 2
+        if total > distance**2:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge(x: Array, masses: Array, groups: NDArray[np.int64], distance: float) -> int:
+    """Join groups closer than a distance in their centre, in place; return how many are left."""
+    left = len(x)
+    i = 0
+    while i < left:
+        j = i + 1
+        while j < left:
+            if not _close(x[i], x[j], distance):
+                j += 1
+                continue
+            both = masses[i] + masses[j]
+            left -= 1
+            for k in range(x.shape[1]):
+                x[i, k] = (masses[i] * x[i, k] + masses[j] * x[j, k]) / both
+                x[j, k] = x[left, k]
+            _normalise(x[i])
+            masses[i], masses[j] = both, masses[left]
+            for k in range(len(groups)):
+                if groups[k] == j:
+                    groups[k] = i
+                elif groups[k] == left:
+                    groups[k] = j
+        i += 1
+    return left
+
+
+@numba.njit(cache=True, nogil=True)
+def _error(slopes: Array, step: float, now: Array, end: Array, rtol: float, atol: float) -> float:
+    """Error of a step over the tolerance, from both embedded formulas."""
+    fifth, third = 0.0, 0.0
+    for i in range(now.shape[0]):
+        for j in range(now.shape[1]):
+            scale = atol + rtol * max(abs(now[i, j]), abs(end[i, j]))
+            one, other = 0.0, 0.0
+            for r in range(13):
+                one += _FIFTH[r] * slopes[r, i, j]
+                other += _THIRD[r] * slopes[r, i, j]
+            # With the step, as speeds may be so small that their squares underflow.
+            fifth += (step * one / scale) ** 2
+            third += (step * other / scale) ** 2
+    both = (fifth + 0.01 * third) * now.size
+    # Not a NaN: that is no small error.
+    return 0.0 if both == 0.0 else fifth / float(np.sqrt(both))
+
+
+@numba.njit(cache=True, nogil=True)
 def _integrate(
-    x: Array,
-    times: Array,
-    rtol: float,
-    atol: float,
-    field: _Field,
-) -> tuple[Array, int, int, float]:
+    x: Array, masses: Array, times: Array, rtol: float, atol: float, most: int, field: _Field
+) -> tuple[Array, Array, int, int, float]:
     found = np.empty((len(times), *x.shape))
     found[0] = x
-    now, t, h = x.copy(), times[0], 0.05
-    slopes = np.empty((7, *x.shape))
+    now, shares, groups = x.copy(), masses.copy(), np.arange(len(x))
+    trial = np.empty_like(now)
+    mergers, count = np.empty(len(x)), 0
+    t, h = times[0], 0.05
+    slopes = np.empty((13, *x.shape))
     accepted, rejected = 0, 0
-    slopes[0] = _velocity(now, field)
+    slopes[0] = _velocity(now, shares, field)
     for k in range(1, len(times)):
         while t < times[k]:
+            if accepted + rejected >= most:
+                return found, mergers[:count], accepted, rejected, t
             step = min(h, times[k] - t)
-            if t + step == t:
-                return found, accepted, rejected, t
-            for s in range(6):
-                trial = now.copy()
-                for r in range(s + 1):
-                    if _STAGES[s, r] != 0.0:
-                        trial += (step * _STAGES[s, r]) * slopes[r]
-                slopes[s + 1] = _velocity(trial, field)
-            total = 0.0
-            for i in range(x.shape[0]):
-                for j in range(x.shape[1]):
-                    off = 0.0
-                    for r in range(7):
-                        off += _ERROR[r] * slopes[r, i, j]
-                    size = max(abs(now[i, j]), abs(trial[i, j]))
-                    total += (step * off / (atol + rtol * size)) ** 2
-            error = np.sqrt(total / x.size)
+            for s in range(12):
+                _stage(trial, now, slopes, step, s)
+                slopes[s + 1] = _velocity(trial, shares, field)
+            error = _error(slopes, step, now, trial, rtol, atol)
             if error <= 1.0:
                 accepted += 1
                 # A step that was cut to end at a given time reaches it exactly.
                 t = times[k] if step < h or t + step >= times[k] else t + step
-                for i in range(x.shape[0]):
-                    norm = np.sqrt(np.sum(trial[i] ** 2))
-                    now[i] = trial[i] / norm
-                slopes[0] = _velocity(now, field)
+                now, trial = trial, now
+                for i in range(len(now)):
+                    _normalise(now[i])
+                left = _merge(now, shares, groups, atol)
+                if left < len(now):
+                    for _ in range(len(now) - left):
+                        mergers[count] = t
+                        count += 1
+                    now, shares = now[:left].copy(), shares[:left].copy()
+                    trial = np.empty_like(now)
+                    slopes = np.empty((13, left, now.shape[1]))
+                    slopes[0] = _velocity(now, shares, field)
+                else:
+                    # At the end of the step, before norms were set to one: within the tolerance.
+                    slopes[0] = slopes[12]
             else:
                 rejected += 1
-            factor = 10.0 if error == 0.0 else 0.9 * error ** (-0.2)
+                # Written so that a NaN stops it too.
+                if not step * np.abs(slopes[0]).max() > 1e-16:
+                    return found, mergers[:count], accepted, rejected, t
+            factor = 10.0 if error == 0.0 else 0.9 * error ** (-0.125)
             grown = step * min(10.0, max(0.2, factor))
             # A cut step says little about how large the next may be.
             h = max(h, grown) if error <= 1.0 and step < h else grown
-        found[k] = now
-    return found, accepted, rejected, t
+        for i in range(len(x)):
+            for j in range(x.shape[1]):
+                found[k, i, j] = now[groups[i], j]
+    return found, mergers[:count], accepted, rejected, t

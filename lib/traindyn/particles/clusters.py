@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from traindyn import _validate
+from traindyn.particles._tokens import group_masses, unit_tokens
 
-__all__ = ["cluster_count", "clustered_share"]
+__all__ = ["cluster_count", "clustered_share", "linkage"]
 
 
 def clustered_share(tokens: ArrayLike, *, tolerance: float = 1e-3) -> float:
@@ -29,10 +30,8 @@ def clustered_share(tokens: ArrayLike, *, tolerance: float = 1e-3) -> float:
     >>> clustered_share([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     0.3333333333333333
     """
-    x = _validate.finite("tokens", tokens, shape=(None, None))
+    x = unit_tokens(tokens, least=2)
     off = _validate.positive("tolerance", tolerance)
-    if len(x) < 2:
-        raise ValueError(f"tokens must be at least two, got {len(x)}")
     pairs = np.triu_indices(len(x), 1)
     return float(np.mean((x @ x.T)[pairs] >= 1 - off))
 
@@ -56,6 +55,50 @@ def cluster_count(tokens: ArrayLike, *, tolerance: float = 1e-3) -> int:
     >>> cluster_count([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     2
     """
-    x = _validate.finite("tokens", tokens, shape=(None, None))
+    x = unit_tokens(tokens, least=1)
     off = _validate.positive("tolerance", tolerance)
     return int(connected_components(x @ x.T >= 1 - off, directed=False)[0])
+
+
+def linkage(tokens: ArrayLike, *, masses: ArrayLike | None = None) -> NDArray[np.float64]:
+    r"""Return the heights at which tokens merge in the limit of large inverse temperatures.
+
+    Two groups of tokens at distance :math:`1 - \rho` attract each other at a speed of the order
+    :math:`e^{-\beta (1 - \rho)}`. If :math:`\beta` is large the nearest two merge while all others
+    rest, in the centre of their masses on the great circle between them. So the k-th merger is at
+    :math:`t_k = e^{\beta (h_k + o(1))}`, with the heights of this greedy clustering.
+
+    Parameters
+    ----------
+    tokens : array_like, shape (n, d)
+        Of norm one, no two of them opposite.
+    masses : array_like, shape (n,), optional
+        Positive, of sum one. Default: all equal.
+
+    Returns
+    -------
+    ndarray, shape (n - 1,)
+        :math:`h_1 \le h_2 \le \dots`: one less the inner product of the two that merge, or the
+        height before if that was larger.
+
+    Examples
+    --------
+    >>> linkage([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]]).round(3)
+    array([0.4  , 1.894])
+    """
+    x = unit_tokens(tokens, least=1).copy()
+    share = group_masses(masses, len(x))
+    heights: list[float] = []
+    while len(x) > 1:
+        products = x @ x.T - 3 * np.eye(len(x))
+        i, j = np.unravel_index(int(np.argmax(products)), products.shape)
+        angle = np.arccos(np.clip(products[i, j], -1, 1))
+        both = share[i] + share[j]
+        # On the great circle, at distances that are inverse to the masses.
+        part = angle * share[j] / both
+        if np.sin(angle) > 0:
+            x[i] = (np.sin(angle - part) * x[i] + np.sin(part) * x[j]) / np.sin(angle)
+        share[i] = both
+        heights.append(max(1 - products[i, j], heights[-1] if heights else 0.0))
+        x, share = np.delete(x, j, axis=0), np.delete(share, j)
+    return np.array(heights)

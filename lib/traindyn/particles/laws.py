@@ -16,18 +16,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import quad, solve_ivp
+from scipy.special import betainc
 
 from traindyn import _validate
 
-__all__ = ["cluster_time", "equiangular", "growth_rate"]
+__all__ = ["cluster_time", "equiangular", "growth_rate", "opposite_share", "pair_time"]
 
 Array = NDArray[np.float64]
 
 
-def _speed(gamma: Array, beta: float, n: int) -> Array:
+def _speed(missing: Array, beta: float, n: int) -> Array:
+    """Speed of the common inner product, from what it lacks to one."""
     # Divided by the exponential of beta, so that it stays finite.
-    gap = np.exp(-beta * (1 - gamma))
-    return np.asarray(2 * gap * (1 - gamma) * (1 + (n - 1) * gamma) / (1 + (n - 1) * gap))
+    gap = np.exp(-beta * missing)
+    return np.asarray(2 * gap * missing * (n - (n - 1) * missing) / (1 + (n - 1) * gap))
 
 
 def equiangular(times: ArrayLike, *, inverse_temperature: float, count: int) -> Array:
@@ -56,7 +58,7 @@ def equiangular(times: ArrayLike, *, inverse_temperature: float, count: int) -> 
     beta = _validate.non_negative("inverse_temperature", inverse_temperature)
     n = _validate.integer("count", count, least=2)
     solved = solve_ivp(
-        lambda _, gamma: _speed(gamma, beta, n),
+        lambda _, gamma: _speed(1 - gamma, beta, n),
         (0, max(t[-1], np.finfo(float).tiny)),
         [0.0],
         method="DOP853",
@@ -96,10 +98,108 @@ def cluster_time(*, inverse_temperature: float, count: int, tolerance: float = 1
 
     # The logarithm of what is missing to one, as the integrand is then bounded at that end.
     def integrand(s: float) -> float:
-        gamma = 1 - np.exp(-s)
-        return float(np.exp(-s) / _speed(gamma, beta, n))
+        missing = np.exp(-s)
+        return float(missing / _speed(missing, beta, n))
 
     return float(quad(integrand, 0, -np.log(off), limit=200, epsabs=0, epsrel=1e-10)[0])
+
+
+def pair_time(
+    product: float,
+    *,
+    inverse_temperature: float,
+    masses: tuple[float, float] = (0.5, 0.5),
+    tolerance: float = 1e-3,
+) -> float:
+    r"""Return the time that two groups of tokens take to merge.
+
+    Their inner product follows, with :math:`e = e^{-\beta (1 - \rho)}`,
+
+    .. math:: \dot\rho = (1 - \rho^2) \Big( \frac{m_2 e}{m_1 + m_2 e}
+        + \frac{m_1 e}{m_2 + m_1 e} \Big) .
+
+    Parameters
+    ----------
+    product : float
+        Inner product at the start, in (-1, 1).
+    inverse_temperature : float
+        Non-negative.
+    masses : tuple of float
+        Positive, of sum one.
+    tolerance : float, default 1e-3
+        Merged means an inner product of one up to this.
+
+    Returns
+    -------
+    float
+        Zero if they are as close at the start.
+
+    Examples
+    --------
+    Two tokens at infinite temperature, which follow the hyperbolic tangent:
+
+    >>> time = pair_time(0.0, inverse_temperature=0.0)
+    >>> bool(abs(time - np.arctanh(0.999)) < 1e-9)
+    True
+    """
+    rho = _validate.number("product", product)
+    if not -1 < rho < 1:
+        raise ValueError(f"product must be in (-1, 1), got {product!r}")
+    beta = _validate.non_negative("inverse_temperature", inverse_temperature)
+    first, second = _validate.probability_vector("masses", masses)
+    off = _validate.positive("tolerance", tolerance)
+    if rho >= 1 - off:
+        return 0.0
+
+    # In the logarithm of what is missing to one, as in `cluster_time`; relative to the pull at the
+    # start, where almost all of the time is spent if beta is large.
+    def integrand(s: float) -> float:
+        missing = np.exp(-s)
+        gap = np.exp(-beta * missing)
+        pull = second / (first + second * gap) + first / (second + first * gap)
+        return float(np.exp(beta * (missing - (1 - rho))) / ((2 - missing) * pull))
+
+    start, end = -np.log(1 - rho), -np.log(off)
+    cut = min(end, start + 40 / max(beta * (1 - rho), 1))
+    parts = [
+        quad(integrand, a, b, limit=400, epsabs=0, epsrel=1e-10)[0]
+        for a, b in ((start, cut), (cut, end))
+        if b > a
+    ]
+    return float(np.exp(beta * (1 - rho)) * sum(parts))
+
+
+def opposite_share(times: ArrayLike, *, dimension: int) -> Array:
+    r"""Return the volume of pairs of tokens that are still in opposite half-spaces at a time.
+
+    At infinite temperature the inner product of two tokens is
+    :math:`\tanh(t + \operatorname{artanh} \rho_0)`; the share of starts, uniform on the sphere,
+    for which it is negative at time t falls like :math:`e^{-(d - 1) t}`: those near the saddle,
+    where the two are opposite.
+
+    Parameters
+    ----------
+    times : array_like
+        Non-negative.
+    dimension : int
+        d, at least two.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `times`.
+
+    Examples
+    --------
+    >>> opposite_share([0.0, 1.0], dimension=3).round(6)
+    array([0.5     , 0.119203])
+    """
+    t = _validate.finite("times", times)
+    if np.any(t < 0):
+        raise ValueError(f"times must be non-negative, got {t.min():g}")
+    half = (_validate.integer("dimension", dimension, least=2) - 1) / 2
+    # (1 - tanh t) / 2, without cancellation.
+    return np.asarray(betainc(half, half, 1 / (1 + np.exp(2 * t))))
 
 
 def growth_rate(degree: ArrayLike, *, dimension: int, inverse_temperature: float) -> Array:

@@ -1,0 +1,66 @@
+"""Random matrices of attention: the four ensembles of the notes' Figure 2.2."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traindyn import _validate
+from traindyn.particles.attention import Head
+
+__all__ = ["random_head"]
+
+Array: TypeAlias = NDArray[np.float64]
+RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
+Panel: TypeAlias = Literal["A", "B", "C", "D"]
+
+
+def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
+    r"""Draw the matrices of a head.
+
+    Entries have variance one over the dimension, whatever the ensemble: the notes give no
+    normalisation. With it Ginibre matrices have their eigenvalues in the unit disc, and Wigner
+    matrices in [-2, 2].
+
+    Parameters
+    ----------
+    panel : {"A", "B", "C", "D"}
+        As in the figure. A: Q, K and V real Ginibre. B: :math:`Q^\top K` Wigner, and V positive
+        semi-definite, the square of a matrix of the GOE. C: Q and K real Ginibre,
+        :math:`V = Q^\top K`. D: :math:`Q^\top K` Wigner, :math:`V = Q^\top K`.
+    dimension : int
+    rng : int, SeedSequence or Generator
+
+    Returns
+    -------
+    Head
+
+    Examples
+    --------
+    >>> head = random_head("D", 4, rng=0)
+    >>> bool(np.all(head.value == head.key) and np.all(head.key == head.key.T))
+    True
+    """
+    name = _validate.choice("panel", panel, ("A", "B", "C", "D"))
+    d = _validate.integer("dimension", dimension, least=1)
+    generator = np.random.default_rng(rng)
+
+    def ginibre() -> Array:
+        return np.asarray(generator.standard_normal((d, d)) / np.sqrt(d))
+
+    def wigner() -> Array:
+        drawn = ginibre()
+        return np.asarray((drawn + drawn.T) / np.sqrt(2))
+
+    if name == "A":
+        return Head(ginibre(), ginibre(), ginibre())
+    if name == "B":
+        key, root = wigner(), wigner()
+        return Head(None, key, root @ root)
+    if name == "C":
+        query, key = ginibre(), ginibre()
+        return Head(query, key, query.T @ key)
+    both = wigner()
+    return Head(None, both, both)
