@@ -75,6 +75,15 @@ def test_history_agrees_with_a_direct_count(problem):
     assert found.spikes(1.0).sum() >= found.spikes(1.5).sum()
 
 
+def test_a_run_that_diverges_has_a_history(problem):
+    """Up to the last step that led somewhere."""
+    run, batches, found = recorded(problem, "linear", 9.0, steps=4000)
+    assert run.diverged == len(run.batches) == len(run.losses)
+    assert len(found.predicted) == run.diverged - 1
+    np.testing.assert_allclose(found.predicted, run.losses[1:], rtol=1e-9)
+    np.testing.assert_array_equal(run.batches, batches[: run.diverged])
+
+
 def test_several_outputs_take_the_rows_of_their_input():
     """A linear model of two outputs."""
 

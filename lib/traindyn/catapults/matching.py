@@ -228,8 +228,8 @@ def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
     steps, size = len(seen) - 1, residuals.shape[1]
     if kernels.shape[2] != size or not np.array_equal(run.steps, np.arange(steps + 1)):
         raise ValueError("run must be recorded at every step, with observe=snapshots(...)")
-    chosen = run.batches
-    if len(chosen) != steps:
+    chosen = run.batches[:steps]  # the last step of a run that diverged led nowhere
+    if len(chosen) < steps:
         raise ValueError("run must be one of SGD, with a batch for every step")
     if chosen.max(initial=0) * k >= size:
         raise ValueError(f"outputs must be those of the run, got {k} for {size} residuals")
