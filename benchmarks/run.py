@@ -19,8 +19,11 @@ import deep
 import dmft
 import effective
 import film
+import foundations
 import kernels
+import particles
 import sgd
+import single_index
 import training
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -48,7 +51,19 @@ def version(library: str) -> str | None:
 def main() -> None:
     """Measure one module after the other, so that nothing else runs."""
     rows: list[dict[str, Any]] = []
-    for module in (sgd, effective, dmft, kernels, deep, catapults, training, film):
+    for module in (
+        sgd,
+        effective,
+        dmft,
+        kernels,
+        deep,
+        catapults,
+        training,
+        film,
+        foundations,
+        particles,
+        single_index,
+    ):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
         rows += module.measure()
     versions = {library: version(library) for library in LIBRARIES}
