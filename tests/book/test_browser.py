@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from traindyn.book import pages, stage
 
 if TYPE_CHECKING:
+    from axe_playwright_python.base import AxeResults
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +104,66 @@ def test_page_renders(visit: Visit, name: str) -> None:
           .map((box) => box.className)"""
     )
     assert overflowing == []
+
+
+def _violations(page: Page) -> list[str]:
+    """What axe-core finds on a page.
+
+    Left out are thousands of nodes that are all alike: rows of a table from the fortieth
+    on, and code and what MathJax drew, at which `test_accessibility_of_code_and_formulas`
+    looks once.
+    """
+    alike = ("main pre", "mjx-container svg", "tbody > tr:nth-child(n+40)")
+    excluded = {"exclude": [[selector] for selector in alike]}
+    return _found(Axe().run(page, context=excluded, options={"resultTypes": ["violations"]}))
+
+
+def _found(results: AxeResults) -> list[str]:
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in results.response["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "visit",
+    [(PHONE, "light"), (DESKTOP, "dark")],
+    indirect=True,
+    ids=["phone-light", "desktop-dark"],
+)
+def test_page_is_accessible(visit: Visit, name: str) -> None:
+    """Headings could skip a level, controls lack a name, text be hard to tell from its ground."""
+    visit.open(f"{name}.html")
+    assert _violations(visit.page) == []
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+def test_accessibility_of_code_and_formulas(visit: Visit) -> None:
+    """The colours of code, or the drawing of formulas, could be what is not accessible."""
+    visit.open(f"{min(CHAPTERS)}.html")
+    assert _found(Axe().run(visit.page, options={"resultTypes": ["violations"]})) == []
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True)
+def test_barriers_would_be_seen(visit: Visit) -> None:
+    """The checks above could pass on anything: here is one barrier of each kind."""
+    visit.open("book/errata.html")
+    visit.page.evaluate(
+        """() => {
+          const formulas = document.querySelectorAll('mjx-container.wide');
+          for (const formula of formulas) formula.removeAttribute('tabindex');
+          document.querySelector('article').replaceChildren(
+            document.querySelector('h1'), formulas[0]);
+          document.querySelector('article').insertAdjacentHTML('beforeend',
+            `<h6>Skipped</h6><img src="data:,"><select><option>a</option></select>
+             <p style="color: #999; background: #fff">grey</p>`)
+        }"""
+    )
+    kinds = {violation.split(":")[0] for violation in _violations(visit.page)}
+    wanted = {"heading-order", "image-alt", "select-name", "color-contrast"}
+    assert wanted | {"scrollable-region-focusable"} <= kinds
 
 
 def _background(page: Page) -> float:
