@@ -16,6 +16,7 @@ B     := _build/$(PROFILE)
 READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 RUN    = $(BIN)/python -m traindyn
+UV    := _build/uv/bin/uv
 
 CHAPTERS  := $(patsubst book/%.md,%,$(shell grep -rl --include='*.md' '^kernelspec:' book | sort))
 STAMPS    := $(CHAPTERS:%=$(B)/stamps/%.json)
@@ -40,13 +41,17 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help book ledger test lint types unit serve benchmark lock clean distclean stamps head
+.PHONY: help book ledger repeat test lint types unit mutation versions versions-oldest \
+  versions-newest serve benchmark lock clean distclean stamps head
 
 help:
 	@echo 'make book [PROFILE=paper]   run all chapters, write the ledger, build the site'
 	@echo 'make ledger                 run all chapters and write the ledger, without the site'
 	@echo 'make serve                  build the book if need be and open it in a browser'
 	@echo 'make test                   lint, types, doctests, unit tests, tests of the built book'
+	@echo 'make repeat                 run all chapters again with other workers: the same bytes?'
+	@echo 'make mutation               wrong formulas, one at a time: does the ledger refuse each?'
+	@echo 'make versions               unit tests with the oldest and newest NumPy, SciPy, ...'
 	@echo 'make benchmark              measure speed and memory side by side (installs PyTorch)'
 	@echo 'make lock                   write requirements.lock anew from pyproject.toml'
 	@echo 'make clean                  remove everything generated; make distclean: and $(VENV)'
@@ -108,6 +113,15 @@ $(LEDGER): $(NOTEBOOKS) $(B)/head book/claims.toml $(RECORDS)
 $(SITE): $(LEDGER) $(PAGES) $(TOOLS) $(wildcard benchmarks/results.json)
 	@$(RUN).book.stage --build $(B)
 
+# The same book from as many workers as the first was not made with, in a folder of its own.
+AGAIN = $(B)-again
+OTHER = $(if $(filter 1,$(WORKERS)),2,1)
+
+repeat: $(LEDGER)
+	@rm -rf $(AGAIN)
+	@$(MAKE) --no-print-directory ledger B=$(AGAIN) WORKERS=$(OTHER)
+	@$(RUN).ledger compare $(LEDGER) $(AGAIN)/ledger.json
+
 serve: $(SITE)
 	@$(RUN).book.serve $(B)/html --port $(PORT)
 
@@ -133,17 +147,44 @@ unit: $(READY)
 	@echo 'test: doctests, unit tests and tests of the book'
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+# Wrong formulas, one at a time, in a copy of the library; every process keeps one core busy.
+mutation: $(READY)
+	@LOKY_MAX_CPU_COUNT=1 NUMBA_NUM_THREADS=1 \
+	  $(BIN)/python tests/mutation/mutate.py --build _build/mutation --workers $(WORKERS)
+
+# Unit tests with other releases of what the numbers come from: those that pyproject.toml names
+# as the oldest, and whatever is newest today; everything else as pip would choose it.
+VERSIONED = numpy|scipy|numba|matplotlib
+
+versions: versions-oldest versions-newest
+
+versions-oldest versions-newest: versions-%: $(UV)
+	@mkdir -p _build/versions
+	@sed -nE 's/^  "($(VERSIONED))>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > _build/versions/oldest.txt
+	@test "$$(wc -l < _build/versions/oldest.txt)" -eq 4  # a bound for each
+	@: > _build/versions/newest.txt
+	@echo 'versions: installing the $* ones into _build/versions/$*'
+	@$(UV) venv --quiet --clear --python '$(PYTHON)' _build/versions/$*
+	@$(UV) pip install --quiet --python _build/versions/$* \
+	  --constraints _build/versions/$*.txt --editable '.[book,test]'
+	@$(UV) pip list --quiet --python _build/versions/$* | grep -E '^($(VERSIONED)|jax) '
+	@NUMBA_CACHE_DIR=$(CURDIR)/_build/versions/$*/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  _build/versions/$*/bin/python -m pytest --numprocesses auto --dist loadfile \
+	  --ignore tests/book -p no:cacheprovider lib tests
+
 # --------------------------------------------------------------------------------- upkeep
+
+$(UV):
+	@$(PYTHON) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet --quiet uv
 
 benchmark: $(READY)
 	@echo 'benchmark: installing what it compares with'
 	@$(BIN)/python -m pip install --quiet --quiet --editable '.[benchmark]' --no-build-isolation
 	@$(BIN)/python benchmarks/run.py
 
-lock:
+lock: $(UV)
 	@echo 'lock: resolving pyproject.toml for all platforms'
-	@$(PYTHON) -m venv _build/lock && _build/lock/bin/python -m pip install --quiet --quiet uv
-	@_build/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --extra book --extra test --generate-hashes --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  --output-file requirements.lock.part pyproject.toml

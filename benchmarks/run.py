@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,24 @@ import effective
 import film
 import foundations
 import kernels
+import parallel
 import particles
 import sgd
 import single_index
 import training
 
 RESULTS = Path(__file__).with_name("results.json")
-LIBRARIES = ("numpy", "scipy", "numba", "torch", "jax", "optax", "curvlinops-for-pytorch")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "torch",
+    "jax",
+    "optax",
+    "joblib",
+    "distributed",
+    "curvlinops-for-pytorch",
+)
 
 
 def processor() -> str:
@@ -62,6 +74,7 @@ def main() -> None:
         film,
         foundations,
         particles,
+        parallel,
         single_index,
     ):
         print(f"benchmark: {module.__name__}", file=sys.stderr, flush=True)
@@ -71,6 +84,7 @@ def main() -> None:
         "environment": {
             "processor": processor(),
             "cores": os.cpu_count(),
+            "date": date.today().isoformat(),
             "python": platform.python_version(),
             **{library: found for library, found in versions.items() if found},
         },

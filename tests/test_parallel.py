@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import threading
 from functools import partial
 from operator import methodcaller
 
@@ -69,6 +70,15 @@ def test_replicas_agree_across_backends(backend):
     with joblib.parallel_config(backend=backend, n_jobs=2):
         found = parallel.map_replicas(methodcaller("standard_normal"), 3, rng=3)
     assert found == parallel.map_replicas(draw, 20, rng=3)[:3]
+
+
+def test_shared_memory_stays_in_this_process():
+    """Other processes would each get a copy of the same large arrays."""
+    mine = os.getpid()
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        shared = parallel.map_ordered(lambda _: os.getpid(), range(4), shared_memory=True)
+        assert set(shared) == {mine}
+        assert mine not in parallel.map_ordered(lambda _: os.getpid(), range(4))
 
 
 def test_a_generator_gives_new_streams_at_each_call():
@@ -148,6 +158,22 @@ def test_interrupted_write_leaves_no_file(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         parallel.sweep(scaled, CASES, rng=1, store=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slow_case_does_not_hold_back_the_results_of_others(tmp_path):
+    """A crash would lose all that had been found while the first case was under way."""
+    others = threading.Event()
+
+    def case(scale, rng):
+        return others.wait(30) if scale == 0 else scaled(scale, rng)
+
+    def watch(done, total):
+        if len(list(tmp_path.glob("*.pkl"))) == done == 4:
+            others.set()
+
+    found = parallel.sweep(case, CASES, rng=1, store=tmp_path, workers=2, progress=watch)
+    assert found[0] is True
+    assert found[1:] == parallel.sweep(scaled, CASES, rng=1)[1:]
 
 
 def test_unreadable_results_are_redone(tmp_path):

@@ -3,7 +3,8 @@
 The executed notebook appears under its name only when every cell succeeded, so an
 interrupted or failed run leaves nothing that looks like a result. Nothing in it depends
 on when, where or by whom it was run (cell ids are numbered, papermill's times and paths
-are dropped) except ``metadata.traindyn.seconds``, which is removed before publishing.
+are dropped) except ``seconds`` and ``workers`` in ``metadata.traindyn``, which are removed
+before publishing.
 
 A cell fails the run when it raises, and also when it writes to standard error: that is
 where Python puts warnings, and a published chapter has none.
@@ -23,6 +24,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import joblib
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -129,6 +132,7 @@ def execute(
         "profile": profile,
         "seed": seed,
         "seconds": round(seconds, 1),
+        "workers": joblib.cpu_count(),
     }
     _write(executed, output)
     report(f"{source}: done in {seconds:.1f} s")

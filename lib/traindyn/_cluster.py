@@ -1,0 +1,227 @@
+"""Calls on the workers of a Dask cluster, for :mod:`traindyn.parallel`.
+
+Dask's own client is used, not the backend for it in joblib: that one hands out results only
+when all are there, so that a crash loses everything, and copies arguments to one worker, with
+which they die.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import reprlib
+import sys
+import uuid
+from asyncio import CancelledError
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, cast
+
+import traindyn
+
+ADDRESS = "TRAINDYN_CLUSTER"
+
+#: Seconds for the scheduler to answer, and then for a first worker to appear.
+PATIENCE = 10.0
+#: Bytes up to which the function simply travels with each call.
+_LARGE = 100_000
+#: What has to agree between the workers and here: with another version come other numbers.
+_PACKAGES = ("numpy", "scipy", "numba", "jax")
+
+_named: ContextVar[Any] = ContextVar("named", default=None)
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+_from_environment: dict[str, Any] = {}
+
+
+def current() -> Any:
+    """Return the client to send calls to, None to make them here.
+
+    The innermost :func:`using`, else the cluster that the environment names. A call that
+    runs on a cluster makes its own calls where it is.
+    """
+    if _inside.get():
+        return None
+    address = os.environ.get(ADDRESS)
+    if _named.get() is not None or not address:
+        return _named.get()
+    client = _from_environment.get(address)
+    if client is None or client.status != "running":
+        client = _from_environment[address] = connect(address, f"{ADDRESS}={address}")
+    return client
+
+
+@contextmanager
+def using(address: str) -> Iterator[None]:
+    """Send calls to a cluster inside the ``with`` block."""
+    client = connect(address, repr(address))
+    token = _named.set(client)
+    try:
+        yield
+    finally:
+        _named.reset(token)
+        client.close()
+
+
+def connect(address: str, named: str) -> Any:
+    """Connect to a scheduler with at least one worker.
+
+    Parameters
+    ----------
+    address : str
+    named : str
+        How the caller gave it, for messages.
+
+    Raises
+    ------
+    ImportError
+        If Dask is missing.
+    ValueError
+        If `address` is not of the form ``tcp://host:port``.
+    ConnectionError
+        If nobody answers there, or the cluster has no workers.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            f"calls on the cluster {named} need Dask: pip install 'traindyn[cluster]'"
+        ) from error
+    # A worker that died is no reason to write to standard error: its calls are made again.
+    logging.getLogger("distributed.client").setLevel(logging.ERROR)
+    scheme, _, place = str(address).partition("://")
+    if not (scheme and place.rpartition(":")[2].rstrip("/").isdigit()):
+        raise ValueError(f"address must have the form tcp://host:8786, got {named}")
+    try:
+        client: Any = cast(Any, Client)(address, timeout=PATIENCE, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(f"no Dask scheduler answers at {named}: {error}") from None
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        client.close()
+        raise ConnectionError(
+            f"the Dask cluster {named} has no workers, after {PATIENCE:g} s"
+        ) from None
+    return client
+
+
+def results(
+    client: Any, function: Callable[[Any], Any], items: Sequence[Any]
+) -> Generator[tuple[int, Any], None, None]:
+    """Call a function on every item, and yield ``(index, result)`` as they come.
+
+    A worker that dies takes nothing with it: its calls are made again elsewhere. Leaving
+    the iterator early cancels what is left.
+
+    Raises
+    ------
+    RuntimeError
+        If an item kills worker after worker, or a worker has other versions than this
+        process.
+    ConnectionError
+        If the scheduler is lost.
+    """
+    import cloudpickle  # type: ignore[import-untyped]
+    import dask
+    from distributed import as_completed
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    address = client.scheduler.address
+    label = f"traindyn-{uuid.uuid4().hex}"
+    # Pickled here: Dask looks into arguments for names of its own, and gives back arrays
+    # that cannot be written to.
+    shared: Any = pickle.dumps((versions(), cloudpickle.dumps(function)))
+    payloads = [cloudpickle.dumps(item) for item in items]
+    # A large graph is what was asked for, and a warning would stop a chapter.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        if len(shared) > _LARGE:
+            # As a result it goes once to each worker, and is made again if one dies with it.
+            shared = client.submit(bytes, shared, key=f"{label}-function", pure=False)
+        futures = client.map(
+            _remote,
+            payloads,
+            key=[(label, index) for index in range(len(items))],
+            pure=False,
+            shared=shared,
+        )
+    waiting = dict(zip(futures, range(len(items)), strict=True))
+    completed = cast(Any, as_completed)(futures, loop=client.loop)
+    del futures
+    try:
+        for batch in completed.batches():
+            done = [future for future in batch if future.status == "finished"]
+            for future, result in zip(done, client.gather(done), strict=True):
+                yield waiting.pop(future), pickle.loads(result)
+            for future in set(batch) - set(done):
+                yield waiting[future], pickle.loads(future.result())
+    except KilledWorker as error:
+        index = cast(Any, error).task[1]
+        raise RuntimeError(
+            f"worker after worker died (out of memory?) with item {index} on it, "
+            f"{reprlib.repr(items[index])}"
+        ) from None
+    except (CancelledError, FutureCancelledError, OSError):
+        if client.status == "running":
+            raise
+        raise ConnectionError(f"lost the Dask scheduler at {address}") from None
+    finally:
+        if client.status == "running":
+            with suppress(TimeoutError, OSError):
+                client.cancel(list(waiting))
+
+
+def _remote(payload: bytes, shared: bytes) -> bytes:
+    """Make one call; runs in a worker."""
+    import cloudpickle
+
+    function = _unpacked(shared)
+    token = _inside.set(True)
+    try:
+        result = function(cloudpickle.loads(payload))
+    finally:
+        _inside.reset(token)
+    return cloudpickle.dumps(result)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: bytes) -> Any:
+    """Return the function, the same object in every call: what it compiles is kept."""
+    import cloudpickle
+
+    wanted, function = pickle.loads(packed)
+    found = versions()
+    other = [
+        f"{name} is {found.get(name, 'missing')} there, {wanted.get(name, 'missing')} here"
+        for name in sorted(wanted.keys() | found.keys())
+        if wanted.get(name) != found.get(name)
+    ]
+    if other:
+        raise RuntimeError(
+            f"the worker on {platform.node()} would give other numbers: {'; '.join(other)}"
+        )
+    return cloudpickle.loads(function)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return what has to agree between two processes that compute the same numbers."""
+    digest = hashlib.sha256()
+    folder = Path(traindyn.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    found = {
+        "Python": ".".join(map(str, sys.version_info[:2])),
+        "traindyn": f"{traindyn.__version__} of source {digest.hexdigest()[:12]}",
+    }
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
