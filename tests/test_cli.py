@@ -27,6 +27,7 @@ kind = "remark"
 statement = "Three is larger."
 chapter = "part/sums"
 finding = "refuted"
+matters = "number"
 reason = "It is not."
 
 [[claim]]

@@ -286,7 +286,7 @@ def _judge(
 def _print_claim(console: Console, claim: Claim) -> None:
     console.print(Text.assemble((claim.id, "bold"), f"  {claim.source}, {claim.number}"))
     console.print(Text(" ".join(claim.statement.split())))
-    for name in ("printed", "ours", "reason"):
+    for name in ("printed", "ours", "reason", "settle"):
         if getattr(claim, name):
             console.print(Text(f"{name}: {' '.join(getattr(claim, name).split())}"))
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from traindyn.book import serve
+from traindyn.ledger.report import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -187,14 +188,12 @@ def toy(tmp_path: Path) -> Toy:
     project.write("lib/toy/__init__.py", "")
     for module in ("first", "second"):
         project.write(f"lib/toy/{module}.py", "def answer():\n    return 42\n")
-    project.write("book/intro.md", "# Home\n\nSee {doc}`part/one`.\n")
+    home = "# Home\n\nSee {doc}`part/one`, one of {{ chapters }} chapters.\n\n{{ verdicts }}\n"
+    project.write("book/intro.md", home)
     project.write(
         "_toc.yml",
         "format: jb-book\nroot: book/intro\nchapters:\n"
-        + "".join(
-            f"  - file: book/{name}\n"
-            for name in ("part/one", "part/two", "ledger", "errata", "figures")
-        ),
+        + "".join(f"  - file: book/{name}\n" for name in ("part/one", "part/two", *PAGES)),
     )
     project.write("book/claims.toml", "\n".join(_ENTRY.format(name=n) for n in ("one", "two")))
     project.claim_chapter("one", "first")

@@ -1,11 +1,15 @@
 """The page of benchmark results."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
-from traindyn.book.performance import write_page
+from traindyn.book import pages
+from traindyn.book.performance import CHAPTERS, write_page
 
+ROOT = Path(__file__).parents[2]
 ROW = {"group": "SGD", "name": "ours", "value": 3.961, "unit": "µs", "accuracy": "exact"}
 
 
@@ -21,8 +25,10 @@ def test_every_row_is_shown_in_its_group(tmp_path):
     """Numbers with units, the ratio where there is one, the machine they were measured on."""
     rows = [ROW | {"ratio": 1}, ROW | {"name": "theirs", "value": 98.4, "ratio": 24.84}]
     text = page(tmp_path, [*rows, ROW | {"group": "memory"}])
-    assert "* - ours\n  - 3.96 µs\n  - 1\n  - exact" in text
-    assert "* - theirs\n  - 98.4 µs\n  - 24.8\n" in text
+    row = '<tr><td>{}</td><td>{} µs</td><td data-label="ratio">{}</td><td>exact</td></tr>'
+    assert row.format("ours", "3.96", "1") in text
+    assert row.format("theirs", "98.4", "24.8") in text
+    assert "<td>3.96 µs</td><td></td><td>exact</td>" in text
     assert text.index("## SGD") < text.index("## memory")
     assert "* - cores\n  - 2" in text
 
@@ -32,3 +38,15 @@ def test_an_incomplete_row_is_refused(tmp_path):
     row = {key: value for key, value in ROW.items() if key != "accuracy"}
     with pytest.raises(ValueError, match="accuracy"):
         page(tmp_path, [row])
+
+
+def test_groups_lead_to_chapters(tmp_path):
+    """A group could be renamed, or its chapter moved, and the link be lost in silence."""
+    assert set(CHAPTERS.values()) <= set(pages.chapters(ROOT / "book"))
+    sources = "".join(path.read_text("utf8") for path in (ROOT / "benchmarks").glob("*.py"))
+    groups = set(re.findall(r'^GROUP = "(.*)"$', sources, re.MULTILINE))
+    rows = json.loads((ROOT / "benchmarks" / "results.json").read_text("utf8"))["rows"]
+    assert set(CHAPTERS) <= groups | {row["group"] for row in rows}
+    known = page(tmp_path, [ROW | {"group": "SGD, one step"}])
+    assert "{doc}`alignment/training-dynamics`" in known
+    assert "{doc}`alignment" not in page(tmp_path, [ROW])

@@ -24,6 +24,9 @@ def test_book_is_built_once_and_follows_changes(toy: Toy) -> None:
     assert ran(first.stdout) == {"one", "two"}
     for page in ("index", "book/part/one", "book/part/two", "book/ledger", "book/errata"):
         assert (toy.root / HTML / f"{page}.html").is_file()
+    home = (toy.root / HTML / "book/intro.html").read_text(encoding="utf8")
+    assert "one of 2 chapters" in home
+    assert '<a href="ledger.html?verdict=confirmed">2 confirmed</a>' in home
 
     again = toy.make("book")
     assert again.returncode == 0
@@ -140,6 +143,11 @@ def test_missing_page_and_broken_link_stop_the_build(toy: Toy) -> None:
     warning = toy.make("book")
     assert warning.returncode != 0
     assert "book/intro.md:3: WARNING: unknown document: 'nowhere'" in warning.stderr
+
+    toy.write("book/intro.md", "# Home\n\n{{ claims }} claims, {{ clams }} clams\n")
+    number = toy.make("book")
+    assert number.returncode != 0
+    assert "'clams' is undefined" in number.stderr and "'claims'" not in number.stderr
     assert not (toy.root / HTML).exists()
 
 

@@ -16,6 +16,7 @@ import yaml
 
 from traindyn import cli
 from traindyn.book import execute, pages, stage
+from traindyn.ledger.report import PAGES
 
 
 def check_jsonschema(schema: str, path: Path) -> subprocess.CompletedProcess[str]:
@@ -32,11 +33,10 @@ def test_measurements_get_a_page(tmp_path: Path) -> None:
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "home.md").write_text("# Home\n", encoding="utf8")
     (tmp_path / "_toc.yml").write_text(
-        "root: book/home\nchapters:\n"
-        + "".join(f"  - file: book/{name}\n" for name in stage.GENERATED),
+        "root: book/home\nchapters:\n" + "".join(f"  - file: book/{name}\n" for name in PAGES),
         encoding="utf8",
     )
-    assert stage.expected(tmp_path) == ["book/home", *(f"book/{n}" for n in stage.GENERATED)]
+    assert stage.expected(tmp_path) == ["book/home", *(f"book/{n}" for n in PAGES)]
     results = tmp_path / stage.MEASUREMENTS
     results.parent.mkdir()
     results.write_text("{}", encoding="utf8")
@@ -47,7 +47,7 @@ def test_measurements_get_a_page(tmp_path: Path) -> None:
 def test_every_page_is_there_in_order(root: Path, site: Path) -> None:
     """A page could be missing, or previous and next not follow the table of contents."""
     toc = stage.expected(root)
-    assert len(toc) > len(stage.GENERATED)
+    assert len(toc) > len(PAGES)
     for before, after in pairwise(toc):
         html = (site / f"{before}.html").read_text(encoding="utf8")
         following = re.search(r'<a class="right-next"\s+href="([^"]+)"', html)
@@ -103,6 +103,20 @@ def test_chapters_default_to_the_seed_of_the_makefile(root: Path) -> None:
         exec(tagged[0].source, values)
         assert values["profile"] == "quick"
         assert values["seed"] == int(seed.group(1))
+
+
+def test_status_names_what_ci_runs(root: Path, site: Path) -> None:
+    """The page could tell of other versions, or other runs, than the workflows have."""
+    html = (site / "book" / "status.html").read_text(encoding="utf8")
+    workflows = root / ".github" / "workflows"
+    test = yaml.safe_load((workflows / "test.yml").read_text(encoding="utf8"))
+    versions = test["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert f"on Python\n{' and '.join(versions)}." in html
+    nightly, publish = (
+        (workflows / f"{name}.yml").read_text(encoding="utf8") for name in ("nightly", "publish")
+    )
+    assert "make -j2 book" in nightly and "date +%Y%m%d" in nightly
+    assert "PROFILE=paper" in publish
 
 
 # ------------------------------------------------------------------------------ the house
@@ -184,12 +198,13 @@ def test_lock_holds_the_project_and_no_address(root: Path) -> None:
     assert len(entries) == len(lines)
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["project"]
     extras = project["optional-dependencies"]
-    # The book takes the extras of the library with it.
-    assert "traindyn[data,deep]" in extras["book"]
-    taken = [extras[name] for name in ("book", "data", "deep", "test")]
+    # The book and the tests take the extras of the library with them.
+    own = {"traindyn[data,deep]", "traindyn[cluster]"}
+    assert own <= {*extras["book"], *extras["test"]}
+    taken = [extras[name] for name in ("book", "cluster", "data", "deep", "test")]
     wanted = [*project["dependencies"], *chain.from_iterable(taken)]
     names = {re.split(r"[<>=]", requirement)[0] for requirement in wanted}
-    assert names - {"traindyn[data,deep]"} <= {name for name, _ in entries}
+    assert names - own <= {name for name, _ in entries}
 
 
 @pytest.mark.parametrize("name", ["_build", ".venv"])

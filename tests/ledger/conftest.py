@@ -20,6 +20,7 @@ kind = "formula"
 statement = "Blocks are $\\Phi_{bc} = -E[\\pi_b \\pi_c]$ | with a bar & <brackets>."
 chapter = "alignment/matrices"
 finding = "corrected"
+matters = "number"
 printed = "\\Phi_{bc} = \\mathbb{E}[\\pi_b\\pi_c]"
 ours = "\\Phi_{bc} = -\\mathbb{E}[\\pi_b\\pi_c]"
 
@@ -40,6 +41,7 @@ statement = "Alignment over time."
 chapter = "alignment/alignment"
 finding = "partial"
 reason = "Only for $\\alpha \\ge 40$."
+settle = "The number of samples."
 
 [[claim]]
 id = "OWN-rank"
@@ -49,9 +51,15 @@ kind = "remark"
 statement = "The rank is at most $2k$."
 chapter = "alignment/alignment"
 finding = "refuted"
+matters = "conclusion"
 reason = "A counter-example."
 printed = "the rank is $k^2$"
-weight = 2
+
+[[smaller]]
+chapter = "alignment/alignment"
+source = "$d=1000$"
+ours = "$d=500$"
+why = "Four times faster."
 """
 
 
@@ -83,19 +91,35 @@ def noisy():
     return mean_equals("mean", samples=samples, expected=0, control=Control("5", expected=5))
 
 
-@pytest.fixture
-def picture():
-    """Return PNG bytes of a figure."""
+def painted(colour):
+    """Return PNG bytes of one colour."""
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.new("RGB", (1600, 900), (40, 90, 160)).save(buffer, format="PNG")
+    Image.new("RGB", (1600, 900), colour).save(buffer, format="PNG")
     return buffer.getvalue()
 
 
 @pytest.fixture
-def notebook(picture):
+def picture():
+    """Return PNG bytes of a figure."""
+    return painted((240, 240, 255))
+
+
+@pytest.fixture
+def dark_picture():
+    """Return PNG bytes of the same figure on a dark ground."""
+    return painted((10, 10, 40))
+
+
+@pytest.fixture
+def notebook(picture, dark_picture):
     """Write an executed notebook from records and figure labels."""
+    light, dark = (base64.b64encode(each).decode() for each in (picture, dark_picture))
+    shown = "".join(
+        f'<img class="only-{theme}" alt="a &gt; b" src="data:image/png;base64,{data}">'
+        for theme, data in (("light", light), ("dark", dark))
+    )
 
     def write(folder, chapter, records, figures=(), edit=None):
         outputs = [
@@ -110,7 +134,7 @@ def notebook(picture):
             {
                 "output_type": "display_data",
                 "metadata": {"traindyn": {"figure": label, "alt": "A blue: picture [of] $x$"}},
-                "data": {"image/png": base64.b64encode(picture).decode()},
+                "data": {"image/png": light, "text/html": shown},
             }
             for label in figures
         ]
@@ -134,7 +158,8 @@ def notebook(picture):
         for index, cell in enumerate(cells):
             cell["id"] = f"cell-{index}"
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        content = {"cells": cells, "metadata": {"kernelspec": kernel}}
+        metadata = {"kernelspec": kernel, "traindyn": {"seconds": 75.0}}
+        content = {"cells": cells, "metadata": metadata}
         path.write_text(json.dumps({**content, "nbformat": 4, "nbformat_minor": 5}))
         return path
 

@@ -39,7 +39,7 @@ def record_of(cells, id):
     raise KeyError(id)
 
 
-def test_ledger_is_complete_and_valid(make, picture):
+def test_ledger_is_complete_and_valid(make, picture, dark_picture):
     """What is written must satisfy the committed schema, in the registry's order."""
     ledger, out = make()
     assert json.loads(out.read_text(encoding="utf-8")) == ledger
@@ -54,11 +54,38 @@ def test_ledger_is_complete_and_valid(make, picture):
         "data": 0,
     }
     assert ledger["false_alarm_total"] == 1e-6
-    assert [entry["claims"] for entry in ledger["chapters"]] == [3, 1]
+    assert [(entry["claims"], entry["seconds"]) for entry in ledger["chapters"]] == [
+        (3, 75.0),
+        (1, 75.0),
+    ]
     (figure,) = ledger["figures"]
     assert (out.parent / figure["image"]).read_bytes() == picture
-    assert ledger["environment"]["packages"]["numpy"]
+    assert (out.parent / figure["dark"]).read_bytes() == dark_picture != picture
+    (smaller,) = ledger["smaller"]
+    assert smaller["source"] == "$d=1000$"
+    assert [entry.get("matters") for entry in ledger["claims"]] == [
+        "number",
+        None,
+        None,
+        "conclusion",
+    ]
+    assert ledger["claims"][2]["settle"] == "The number of samples."
+    machine = ledger["environment"]
+    assert {"traindyn", "numpy", "jupyter-book"} <= machine["packages"].keys()
+    assert machine["processor"] and machine["cores"] >= 1
     assert sorted(path.name for path in out.parent.iterdir()) == ["figures", "ledger.json"]
+
+
+def test_dark_figure_is_found_where_html_is_called_markdown(make, executed, dark_picture):
+    """A figure with parameters would have no thumbnail for dark pages."""
+
+    def rename_html(cells):
+        data = cells[-1]["outputs"][0]["data"]
+        data["text/markdown"] = [data.pop("text/html")]
+
+    edit(executed, "alignment/alignment", rename_html)
+    ledger, out = make()
+    assert (out.parent / ledger["figures"][0]["dark"]).read_bytes() == dark_picture
 
 
 def test_same_notebooks_same_bytes(make):
@@ -69,14 +96,19 @@ def test_same_notebooks_same_bytes(make):
 
 def test_commit_is_named(make, claims):
     """Outside git the commit is unknown; inside, changes are told."""
-    assert make()[0]["commit"] == "unknown"
+    ledger = make()[0]
+    assert ledger["commit"] == ledger["date"] == "unknown"
     git = ["git", "-C", str(claims.parent), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "one"], check=True)
-    assert len(make()[0]["commit"]) == 40
+    ledger = make()[0]
+    assert len(ledger["commit"]) == 40
+    shown = subprocess.run([*git, "log", "-1", "--format=%cI"], capture_output=True, text=True)
+    assert ledger["date"] == shown.stdout.strip()
     claims.write_text(claims.read_text() + "\n")
-    assert make()[0]["commit"].endswith("-dirty")
+    again = make()[0]
+    assert again["commit"].endswith("-dirty") and again["date"] == ledger["date"]
 
 
 def remove(cells):
@@ -117,6 +149,12 @@ def unlabel(cells):
 def hide_figure(cells):
     """Remove the figure itself."""
     cells.pop()
+
+
+def unpaint(cells):
+    """Lose the dark version of a figure."""
+    data = cells[-1]["outputs"][0]["data"]
+    data["text/html"] = data["text/html"].replace("only-dark", "only-light")
 
 
 def mute_figure(cells):
@@ -172,6 +210,7 @@ def reverdict(cells):
         (fail, r"cell 2.*BGHJ-T2\.3: check failed"),
         (unlabel, r"cell 3.*BGHJ-F2\.1: is about a figure and names no figure label"),
         (hide_figure, r"BGHJ-F2\.1: its figure 'alignment over time' is not displayed"),
+        (unpaint, r"cell 5.*'alignment over time' has no version for dark pages"),
         (mute_figure, r"cell 5.*'alignment over time' has no alternative text"),
         (repeat_figure, r"cell 6.*'alignment over time' is displayed twice"),
         (crash, r"cell 2.*the cell failed, ZeroDivisionError: 0"),

@@ -32,6 +32,15 @@ def test_unknown_id_names_the_nearest(claims):
         load_registry(claims)["xyz"]
 
 
+SMALLER = """
+[[smaller]]
+chapter = "a/c"
+source = "1000"
+ours = "500"
+why = "Time."
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -43,6 +52,17 @@ def test_unknown_id_names_the_nearest(claims):
         (ENTRY + 'mood = "good"', "BGHJ-T1: Additional properties.*'mood'"),
         (ENTRY + 'finding = "likely"', "BGHJ-T1: finding: 'likely' is not one"),
         (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'printed' is a required property"),
+        (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'matters' is a required property"),
+        (ENTRY + 'finding = "refuted"', "BGHJ-T1: 'matters' is a required property"),
+        (ENTRY + 'finding = "partial"', "BGHJ-T1: 'settle' is a required property"),
+        (ENTRY + 'finding = "data"', "BGHJ-T1: 'settle' is a required property"),
+        (ENTRY + 'matters = "much"', "BGHJ-T1: matters: 'much' is not one"),
+        (ENTRY + 'matters = "slip"', "BGHJ-T1: matters belongs to corrected and refuted claims"),
+        (ENTRY + 'settle = "A proof."', "BGHJ-T1: settle belongs to partial and data claims"),
+        (ENTRY.replace('"A."', "'$x'"), "BGHJ-T1: statement has mathematics outside its dollars"),
+        (ENTRY.replace('"A."', "'\\alpha'"), "BGHJ-T1: statement has mathematics outside"),
+        (ENTRY + "printed = 'a\\text{ for $n$}'", "BGHJ-T1: printed has mathematics outside"),
+        (ENTRY + SMALLER, "smaller: no claim belongs to chapter 'a/c'"),
         (ENTRY + 'finding = "refuted"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from traindyn.book import stage
-from traindyn.ledger import MIME, ClaimError, build, write_pages
+from traindyn.book import links, stage
+from traindyn.ledger import MIME, ClaimError, build, page_parts, report, write_pages
 from traindyn.ledger.render import badge
 from traindyn.ledger.verdict import Record
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("ledger", "errata", "figures")
+PAGES = report.PAGES
 
 
 @pytest.fixture
@@ -32,8 +32,6 @@ def add_badges(folder):
             for output in cell.get("outputs", []):
                 if MIME in output["data"]:
                     output["data"]["text/html"] = badge(Record.from_json(output["data"][MIME]))
-                else:
-                    output["data"]["text/html"] = '<img alt="shown" src="data:image/png;base64,">'
         path.write_text(json.dumps(content))
 
 
@@ -64,9 +62,11 @@ def test_pages_build_and_work(site):
     for name in PAGES:
         assert (site / f"{name}.html").is_file()
     text = (site / "figures.html").read_text(encoding="utf-8")
-    assert 'alt="A blue: picture [of] $x$"' in text
+    assert text.count('alt="A blue: picture [of] $x$"') == 2  # one for each theme
+    assert text.count('loading="lazy"') == 2
     assert "&lt;brackets&gt;" in _main((site / "ledger.html").read_text(encoding="utf-8"))
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', _main(text))
+    assert links.check(site.parent) == []
 
 
 def _main(html):
@@ -92,10 +92,41 @@ def test_pages_work_in_a_browser(site, browser):
     page.select_option("select[name=verdict]", "")
     page.select_option("select[name=chapter]", "alignment/alignment")
     assert visible.count() == 2
-    page.fill("input[name=text]", "FIGURE time")
+    page.fill("input[name=words]", "FIGURE time")
     assert visible.count() == 1 and "BGHJ-F2.1" in visible.inner_text()
-    # A link to a claim clears the filter and opens the row's evidence.
-    page.goto(f"{url}#claim-bghj-t2-3")
+    # The address holds the choice: opened anew, the page shows the same rows.
+    chosen = page.url
+    assert "chapter=alignment%2Falignment" in chosen and "verdict" not in chosen
+    page.goto("about:blank")
+    page.goto(chosen)
+    assert visible.count() == 1 and page.input_value("input[name=words]") == "FIGURE time"
+    page.click("button[type=reset]")
+    page.wait_for_function("!location.search")
+    assert visible.count() == 4
+    # A choice that does not exist chooses nothing.
+    page.goto(f"{url}?verdict=likely")
+    assert visible.count() == 4 and page.input_value("select[name=verdict]") == ""
+    # A number of the overview leads to the claims it counts.
+    page.get_by_role("row", name="OWN").get_by_role("link").first.click()
+    page.wait_for_url("**?source=OWN#td-filter")
+    page.get_by_text("1 of 4 claims").wait_for()
+    assert "OWN-rank" in visible.inner_text()
+    # By keyboard alone: to the first field, choose, go on to the evidence and open it.
+    page.goto(url)
+    page.focus("select[name=source]")
+    page.keyboard.press("Tab")
+    page.keyboard.type("corr")
+    assert count.inner_text() == "1 of 4 claims"
+    focused = "document.activeElement.tagName"
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate(focused) == "SUMMARY":
+            break
+    page.keyboard.press("Enter")
+    assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
+    # A link to a claim that the filter hides clears it and opens the row's evidence.
+    page.goto("about:blank")
+    page.goto(f"{url}?verdict=refuted#claim-bghj-t2-3")
     page.wait_for_selector("#td-ledger details[open]")
     assert visible.count() == 4
     assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
@@ -112,28 +143,172 @@ def test_pages_work_in_a_browser(site, browser):
     assert not [line for line in errors if "invalid theme mode" not in line]
 
 
-def test_errata_show_both_formulas_and_the_deciding_number(ledger, tmp_path):
+@pytest.fixture
+def written(ledger, tmp_path):
+    """Write the pages of a ledger, changed on the way, and return their texts by name."""
+
+    def write(change=None):
+        content = json.loads(ledger.read_text(encoding="utf-8"))
+        if change:
+            change(content)
+            ledger.write_text(json.dumps(content), encoding="utf-8")
+        paths = write_pages(ledger, tmp_path / "pages")
+        return {path.stem: path.read_text(encoding="utf-8") for path in paths}
+
+    return write
+
+
+def test_errata_show_both_formulas_and_the_deciding_number(written):
     """An erratum without the number that rejects the printed formula is an opinion."""
-    write_pages(ledger, tmp_path / "pages")
-    text = (tmp_path / "pages" / "errata.md").read_text(encoding="utf-8")
+    text = written()["errata"]
     assert r"\Phi_{bc} = \mathbb{E}[\pi_b\pi_c]" in text
     assert r"\Phi_{bc} = -\mathbb{E}[\pi_b\pi_c]" in text
     assert "the rank is $k^2$" in text and "A counter-example." in text
+    assert text.count("**Refuted.** ") == 1 and "**Refuted.** The rank is at most $2k$." in text
     assert "as printed (sign as printed) <strong>\N{MINUS SIGN}1</strong>, expected 1" in text
     assert "BGHJ-T2.3" not in text
-    assert text.index("## Corrected") < text.index("## Refuted")
 
 
-def test_errata_are_ordered_by_weight(ledger, tmp_path):
-    """What matters most must come first, whatever its place in the registry."""
-    content = json.loads(ledger.read_text(encoding="utf-8"))
-    for claim in content["claims"]:
-        claim["verdict"] = "corrected"
-    ledger.write_text(json.dumps(content), encoding="utf-8")
-    write_pages(ledger, tmp_path / "pages")
-    text = (tmp_path / "pages" / "errata.md").read_text(encoding="utf-8")
-    assert text.index("### OWN, Rank") < text.index("### BGHJ, Lemma 3.1")
-    assert text.index("### BGHJ, Lemma 3.1") < text.index("### BGHJ, Theorem 2.3")
+def headings(text):
+    """Headings of a page, in order."""
+    return re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+
+
+def test_errata_are_ordered_by_how_much_they_matter(written):
+    """What changes a conclusion must come first, and among equals a theorem before a caption."""
+    titles = [title for title, _ in page_parts.MATTERS.values()]
+    conclusion, number, slip = titles
+    assert headings(written()["errata"]) == [
+        "Errata",
+        conclusion,
+        "OWN, Rank",
+        number,
+        "BGHJ, Lemma 3.1",
+    ]
+
+    def change(content):
+        matters = {"OWN-rank": "slip", "BGHJ-F2.1": "number", "BGHJ-T2.3": "number"}
+        for claim in content["claims"]:
+            claim["verdict"] = "corrected"
+            claim["matters"] = matters.get(claim["id"], "number")
+
+    assert headings(written(change)["errata"]) == [
+        "Errata",
+        number,
+        "BGHJ, Theorem 2.3",
+        "BGHJ, Lemma 3.1",
+        "BGHJ, Figure 2.1",
+        slip,
+        "OWN, Rank",
+    ]
+
+
+def test_figures_follow_the_numbers_of_their_source(written):
+    """Figure 10 could stand before Figure 9, or a figure under another source."""
+
+    def change(content):
+        (shown,) = (claim for claim in content["claims"] if claim["figure"])
+        for index, number in enumerate(("Figure B.1", "Figure 10", "Figure 9", "Lemma 1")):
+            kind = "figure" if number.startswith("F") else "theorem"
+            extra = {"id": f"BGHJ-X{index}", "number": number, "kind": kind}
+            content["claims"].append({**shown, **extra})
+        content["claims"].append({**shown, "id": "OWN-F1", "source": "OWN"})
+
+    text = written(change)["figures"]
+    assert re.findall(r"<tr><td>(.*)$", text, re.MULTILINE) == [
+        "Figure 2.1",
+        "Figure 9",
+        "Figure 10",
+        "Figure B.1",
+        "Lemma 1",
+        "Figure 2.1",
+    ]
+    assert headings(text) == [
+        "Figures",
+        "BGHJ",
+        "BGHJ: figures and tables",
+        "BGHJ: other statements",
+        "OWN",
+        "OWN: figures and tables",
+    ]
+    assert text.index("(figures-bghj)=") < text.index("Figure 9") < text.index("(figures-own)=")
+    assert "1 min 15 s" in text
+
+
+def test_false_alarms_are_added_up_by_source(written):
+    """The budget could leave out a source, or add up to something else."""
+
+    def change(content):
+        for claim in content["claims"]:
+            for item in claim["evidence"]:
+                item["false_alarm"] = 3e-5 if claim["source"] == "BGHJ" else 2e-5
+        content["false_alarm_total"] = 1.4e-4
+
+    text = written(change)["ledger"]
+    rows = re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', text)
+    cells = {name: re.findall(r"<td>(.*?)</td>", row) for name, row in rows}
+    assert list(cells) == ["BGHJ", "OWN", "all"]
+    ends = {name: row[-3:] for name, row in cells.items()}
+    assert ends == {
+        "BGHJ": ["4", "4", "0.00012"],
+        "OWN": ["1", "1", "2e\N{MINUS SIGN}5"],
+        "all": ["5", "5", "0.00014"],
+    }
+    assert 'href="?source=BGHJ&amp;verdict=corrected#td-filter">1</a>' in cells["BGHJ"][2]
+    assert "exceeds 0.001 fails" in text
+
+
+def test_limits_say_why_and_what_would_settle(written):
+    """A claim could be given up without saying what is missing."""
+    text = written()["limits"]
+    assert headings(text)[:3] == [
+        "What could not be reproduced, and why",
+        "Holds in part",
+        "BGHJ: holds in part",
+    ]
+    assert "*Why.* Only for $\\alpha \\ge 40$." in text
+    assert "*What would settle it.* The number of samples." in text
+    assert "BGHJ-T2.3" not in text and "OWN-rank" not in text
+    assert "*Source:* $d=1000$\n\n</td><td>\n\n*Ours:* $d=500$" in text
+
+    def change(content):
+        content["claims"][2]["verdict"] = "data"
+        content["smaller"] = []
+
+    text = written(change)["limits"]
+    assert "Holds in part" not in text and "Needs data" in text
+    assert "below those of the source" not in text
+
+
+def test_status_tells_the_build_apart(written):
+    """A reader could not know what was run, where, and for how long."""
+
+    def change(content):
+        content["chapters"][0]["seconds"] = 4.26
+        content["chapters"][1]["seconds"] = 3700.0
+        content["commit"] = "0123456789abcdef-dirty"
+        content["environment"]["memory_gib"] = 7.5
+
+    text = written(change)["status"]
+    assert "`0123456789ab-dirty`" in text and "7.5 GiB" in text
+    assert "2 chapters, 1 h 1 min one after the other; the longest is" in text
+    assert text.index("1 h 1 min\n") < text.index("  - 4.3 s\n")
+    assert "4, with 5 checks" in text and "at most 1e\N{MINUS SIGN}6" in text
+    assert "* - numpy\n  - " in text
+
+
+def test_numbers_for_other_pages(ledger):
+    """Home could show counts that are not those of the ledger."""
+    content = report.read_ledger(ledger)
+    numbers = report.substitutions(content)
+    assert {name: int(numbers[name]) for name in content["counts"]} == content["counts"]
+    expected = {"claims": "4", "checks": "5", "chapters": "2", "figures": "1", "minutes": "2"}
+    expected |= {"errata": "2", "conclusions": "1", "numbers": "1", "slips": "0", "limits": "1"}
+    assert expected.items() <= numbers.items()
+    assert '<a href="ledger.html?verdict=refuted">1 refuted</a>' in numbers["verdicts"]
+    assert "data" not in numbers["verdicts"]
+    content["counts"]["data"] = 7
+    assert "7 data" in report.substitutions(content)["verdicts"]
 
 
 def test_empty_pages_say_so(claims, tmp_path, notebook, good):
@@ -148,18 +323,22 @@ def test_empty_pages_say_so(claims, tmp_path, notebook, good):
     out = tmp_path / "ledger.json"
     build(claims, tmp_path / "notebooks", profile="quick", seed=1, out=out)
     write_pages(out, tmp_path / "pages")
-    for name in ("errata", "figures"):
+    for name in ("errata", "figures", "limits"):
         assert "None." in (tmp_path / "pages" / f"{name}.md").read_text()
 
 
-def test_thumbnails_are_small(ledger, tmp_path):
-    """The page of figures must not load every figure at full size."""
+def test_thumbnails_are_small_and_fit_both_themes(ledger, tmp_path):
+    """The page of figures must not load every figure at full size, or glare on a dark page."""
     from PIL import Image
 
     write_pages(ledger, tmp_path / "pages")
-    (path,) = (tmp_path / "pages" / "thumbnails").iterdir()
-    with Image.open(path) as image:
-        assert image.size == (640, 360)
+    name = "alignment--alignment--alignment-over-time.png"
+    brightness = {}
+    for theme in ("light", "dark"):
+        with Image.open(tmp_path / "pages" / "thumbnails" / theme / name) as image:
+            assert image.size == (640, 360)
+            brightness[theme] = image.convert("L").getpixel((9, 9))
+    assert brightness["dark"] < 50 < 200 < brightness["light"]
 
 
 @pytest.mark.parametrize(

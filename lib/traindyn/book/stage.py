@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from traindyn.book import links, pages, performance
+from traindyn.ledger import ClaimError, report
 
-#: Pages made from the ledger, as named in the table of contents.
-GENERATED = ("ledger", "errata", "figures")
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
 MEASUREMENTS = Path("benchmarks", "results.json")
@@ -86,7 +85,7 @@ def expected(root: Path) -> list[str]:
 
     toc = list(listed(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))))
     book = root / "book"
-    have = [*pages.chapters(book), *pages.plain_pages(book), *GENERATED]
+    have = [*pages.chapters(book), *pages.plain_pages(book), *report.PAGES]
     if (root / MEASUREMENTS).is_file():
         have.append(MEASURED)
     names = {f"book/{name}" for name in have if not name.startswith("_")}
@@ -117,15 +116,15 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     ------
     SiteError
         If a chapter was not executed.
+    ClaimError
+        If the ledger is not valid, or a figure is missing.
     """
     import nbformat
 
-    from traindyn.ledger.report import write_pages
-
     shutil.rmtree(stage, ignore_errors=True)
     (stage / "book").mkdir(parents=True)
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy(root / name, stage / name)
+    shutil.copy(root / "_toc.yml", stage / "_toc.yml")
+    _configure(root / "_config.yml", stage / "_config.yml", ledger)
     book = root / "book"
     shutil.copytree(book / "_static", stage / "book" / "_static")
     for name in pages.plain_pages(book):
@@ -133,24 +132,52 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
             _copy(book / f"{name}.md", stage / "book" / f"{name}.md")
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
+    moving = False
     for name in pages.chapters(book):
         source = notebooks / f"{name}.ipynb"
         if not source.is_file():
             raise SiteError(f"chapter {name} was not executed: {source} is missing")
         notebook = nbformat.read(source, as_version=4)
-        notebook.metadata.get("traindyn", {}).pop("seconds", None)
+        for key in ("seconds", "workers"):
+            notebook.metadata.get("traindyn", {}).pop(key, None)
         target = stage / "book" / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
-    write_pages(ledger, stage / "book")
+        text = nbformat.writes(notebook) + "\n"
+        target.write_text(text, encoding="utf8")
+        moving = moving or "traindyn-interactive" in text
+    if moving:
+        _copy_vega(stage / "book" / "_static" / "vega.js")
+    report.write_pages(ledger, stage / "book")
     if (root / MEASUREMENTS).is_file():
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
+
+
+def _configure(source: Path, target: Path, ledger: Path) -> None:
+    """Copy the configuration with the numbers of the ledger, which a page shows by name.
+
+    A page that asks for a number that is not there makes MyST warn, which stops the build.
+    """
+    import yaml
+
+    config = yaml.safe_load(source.read_text(encoding="utf8"))
+    numbers = report.substitutions(report.read_ledger(ledger))
+    config.setdefault("parse", {})["myst_substitutions"] = numbers
+    target.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf8")
 
 
 def _figures(book: Path) -> Iterator[Path]:
     """Pictures that pages include."""
     for suffix in ("svg", "png"):
         yield from (path for path in book.rglob(f"*.{suffix}") if "_static" not in path.parts)
+
+
+def _copy_vega(target: Path) -> None:
+    """Write the scripts that draw figures with parameters, as one file without imports."""
+    import vl_convert
+
+    # A module in the strict sense would not load from a folder; its names stay inside all the same.
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    target.write_text(f"(() => {{{bundle}\n}})();\n", encoding="utf8")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -245,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
         assemble(root, stage, notebooks=folder / "notebooks", ledger=folder / "ledger.json")
         html = build(stage, folder / "site.log")
         publish(root, html, folder / "html")
-    except SiteError as error:
+    except (SiteError, ClaimError) as error:
         print(f"\nsite: {error}\n", file=sys.stderr)
         return 1
     print(f"site: {folder / 'html'} done in {time.perf_counter() - start:.1f} s", flush=True)

@@ -1,4 +1,4 @@
-"""``python -m traindyn.ledger``: build the ledger, or its pages, from the Makefile."""
+"""``python -m traindyn.ledger``: build the ledger or its pages, or compare two ledgers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from traindyn.ledger.chapter import PROFILES
 from traindyn.ledger.collect import build
+from traindyn.ledger.compare import differences
 from traindyn.ledger.registry import ClaimError
 from traindyn.ledger.report import write_pages
 
@@ -23,15 +24,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ledger.add_argument("--profile", choices=PROFILES, required=True)
     ledger.add_argument("--seed", type=int, required=True)
     ledger.add_argument("--out", type=Path, required=True, help="ledger.json to write")
-    pages = commands.add_parser("pages", help="write ledger.md, errata.md and figures.md")
+    pages = commands.add_parser("pages", help="write the pages of the ledger")
     pages.add_argument("--ledger", type=Path, required=True, help="ledger.json")
     pages.add_argument("--out", type=Path, required=True, help="folder of the pages")
+    compare = commands.add_parser("compare", help="list what differs between two ledgers")
+    compare.add_argument("first", type=Path, help="ledger.json, its figures beside it")
+    compare.add_argument("second", type=Path, help="another, of the same profile and seed")
     options = parser.parse_args(arguments)
     try:
         if options.command == "pages":
             for path in write_pages(options.ledger, options.out):
                 print(f"ledger: wrote {path}")
             return 0
+        if options.command == "compare":
+            return _compare(options.first, options.second)
         result = build(
             options.claims,
             options.notebooks,
@@ -48,6 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"ledger: {len(result['claims'])} claims, {counts or 'none'}; "
         f"false alarm at most {result['false_alarm_total']:.2g}; wrote {options.out}"
     )
+    return 0
+
+
+def _compare(first: Path, second: Path) -> int:
+    found = differences(first, second)
+    if found:
+        print(f"ledger: {len(found)} differences between {first} and {second}", file=sys.stderr)
+        print(*found, sep="\n")
+        return 1
+    print(f"ledger: {first} and {second} agree in every claim and figure, byte for byte")
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn import _validate
 from traindyn.ledger.evidence import (
     Array,
     Control,
@@ -81,7 +82,7 @@ def identity(
     """
     bound = real_number("tolerance", tolerance, least=0.0)
     if relative:
-        bound *= float(np.max(np.abs(np.asarray(expected))))
+        bound *= float(np.abs(_validate.finite_complex("expected", expected)).max(initial=0.0))
 
     def judge(observed: ArrayLike, expected: ArrayLike) -> Outcome:
         split = np.iscomplexobj(observed) or np.iscomplexobj(expected)
@@ -112,8 +113,8 @@ def _random(false_alarm: float, how: str) -> float:
     value = real_number("false_alarm", false_alarm, least=0.0)
     if value >= 1:
         raise ValueError(f"false_alarm must be below 1, got {value:g}")
-    if value > 0 and not how.strip():
-        raise ValueError(f"how must say where false_alarm = {value:g} comes from, got ''")
+    if not isinstance(how, str) or (value > 0 and not how.strip()):
+        raise ValueError(f"how must say where false_alarm = {value:g} comes from, got {how!r}")
     return value
 
 

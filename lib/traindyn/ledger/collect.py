@@ -7,11 +7,12 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from traindyn.ledger.registry import (
 from traindyn.ledger.verdict import MIME, Record, faults
 
 MAX_FALSE_ALARM = 1e-3
-_PACKAGES = ("traindyn", "numpy", "scipy", "numba", "matplotlib", "joblib", "jupyter-book")
+#: The second version of a figure, in the HTML that a chapter displays (traindyn.figures).
+_DARK = re.compile(r'<img class="only-dark"[^>]*? src="data:image/png;base64,([^"]+)"')
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,20 @@ class Image:
     label: str
     chapter: str
     alt: str
-    png: bytes
+    light: bytes
+    dark: bytes
+
+    def path(self, theme: str) -> str:
+        """Where its file goes, relative to the ledger."""
+        folder = "figures" if theme == "light" else f"figures/{theme}"
+        return f"{folder}/{self.chapter.replace('/', '--')}--{_slug(self.label)}.png"
 
 
 @dataclass
 class Reading:
     """What the notebooks hold, and everything wrong with it."""
 
-    chapters: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     images: dict[tuple[str, str], Image] = field(default_factory=dict)
     attempted: set[str] = field(default_factory=set)
@@ -80,9 +88,11 @@ def read(folder: Path, registry: Registry, *, profile: str, seed: int) -> Readin
     reading = Reading()
     for path in notebooks_under(folder):
         chapter = path.relative_to(folder).with_suffix("").as_posix()
-        reading.chapters.append(chapter)
+        reading.seconds[chapter] = 0.0
         try:
-            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            cells = notebook["cells"]
+            reading.seconds[chapter] = float(notebook["metadata"]["traindyn"]["seconds"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             reading.problems.append(f"{chapter}: not a readable notebook: {error!r}")
             continue
@@ -111,7 +121,7 @@ def _read_output(
     data = output.get("data", {})
     shown = output.get("metadata", {}).get("traindyn")
     if isinstance(shown, dict) and "figure" in shown and "image/png" in data:
-        _read_image(reading, shown, data["image/png"], chapter, place)
+        _read_image(reading, shown, data, chapter, place)
     if MIME not in data:
         return
     if isinstance(data[MIME], dict):
@@ -172,14 +182,20 @@ def _record_faults(
 
 
 def _read_image(
-    reading: Reading, shown: dict[str, Any], png: str | list[str], chapter: str, place: str
+    reading: Reading, shown: dict[str, Any], data: dict[str, Any], chapter: str, place: str
 ) -> None:
     label = str(shown["figure"])
     if (chapter, label) in reading.images:
         reading.problems.append(f"{place}: figure {label!r} is displayed twice")
         return
-    text = png if isinstance(png, str) else "".join(png)
-    image = Image(label, chapter, str(shown.get("alt", "")), base64.b64decode(text))
+    # A figure with parameters keeps its HTML within Markdown (traindyn.interactive).
+    dark = _DARK.search("".join(data.get("text/html") or data.get("text/markdown", "")))
+    if dark is None:
+        reading.problems.append(f"{place}: figure {label!r} has no version for dark pages")
+        return
+    light = base64.b64decode("".join(data["image/png"]))
+    alt = str(shown.get("alt", ""))
+    image = Image(label, chapter, alt, light, base64.b64decode(dark.group(1)))
     if not image.alt.strip():
         reading.problems.append(f"{place}: figure {label!r} has no alternative text")
     reading.images[chapter, label] = image
@@ -193,7 +209,7 @@ def _check_coverage(reading: Reading, registry: Registry) -> None:
                 reading.problems.append(
                     f"{claim.chapter}: {claim.id}: its figure {label!r} is not displayed"
                 )
-        elif claim.chapter not in reading.chapters:
+        elif claim.chapter not in reading.seconds:
             reading.problems.append(f"{claim.chapter}: {claim.id}: the chapter has no notebook")
         elif claim.id not in reading.attempted:
             reading.problems.append(f"{claim.chapter}: {claim.id}: no verdict recorded")
@@ -247,8 +263,9 @@ def build(claims: Path, notebooks: Path, *, profile: str, seed: int, out: Path) 
         raise ClaimError(
             "\n".join(f"ledger {fault.json_path}: {fault.message}" for fault in broken)
         )
-    for image, entry in zip(reading.images.values(), ledger["figures"], strict=True):
-        write(out.parent / entry["image"], image.png)
+    for image in reading.images.values():
+        write(out.parent / image.path("light"), image.light)
+        write(out.parent / image.path("dark"), image.dark)
     text = json.dumps(ledger, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write(out, text.encode())
     return ledger
@@ -261,6 +278,7 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
     return {
         "schema": schema("ledger")["properties"]["schema"]["const"],
         "commit": commit(registry.path.parent),
+        "date": date(registry.path.parent),
         "profile": profile,
         "seed": seed,
         "environment": environment(),
@@ -271,9 +289,9 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
             {
                 "chapter": chapter,
                 "claims": len(mine),
-                "seconds": round(sum(record.seconds for record in mine), 3),
+                "seconds": seconds,
             }
-            for chapter in reading.chapters
+            for chapter, seconds in reading.seconds.items()
             if (mine := [record for record in records if record.chapter == chapter])
         ],
         "figures": [
@@ -281,10 +299,12 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
                 "label": image.label,
                 "chapter": image.chapter,
                 "alt": image.alt,
-                "image": f"figures/{image.chapter.replace('/', '--')}--{_slug(image.label)}.png",
+                "image": image.path("light"),
+                "dark": image.path("dark"),
             }
             for image in reading.images.values()
         ],
+        "smaller": [asdict(entry) for entry in registry.smaller],
         "claims": [_entry(claim, record) for claim, record in zip(registry, records, strict=True)],
     }
 
@@ -302,7 +322,7 @@ def _entry(claim: Claim, record: Record) -> dict[str, Any]:
         "figure": record.figure,
         "seconds": record.seconds,
     }
-    for name in ("printed", "ours", "reason", "weight"):
+    for name in ("printed", "ours", "reason", "matters", "settle"):
         if getattr(claim, name):
             entry[name] = getattr(claim, name)
     return entry
@@ -312,30 +332,61 @@ def _slug(label: str) -> str:
     return "".join(char if char.isalnum() or char in "-_." else "-" for char in label)
 
 
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Ask git about the checkout a folder belongs to; None if there is none."""
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
 def commit(folder: Path) -> str:
     """Hash of the checkout a folder belongs to; ``-dirty`` if it differs from that commit."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(folder), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.CalledProcessError):
+    head = _git(folder, "rev-parse", "HEAD")
+    if head is None:
         return "unknown"
+    return head + ("-dirty" if _git(folder, "status", "--porcelain") else "")
+
+
+def date(folder: Path) -> str:
+    """When the commit was made: unlike the time of the build, the same in every build of it."""
+    return _git(folder, "show", "--no-patch", "--format=%cI", "HEAD") or "unknown"
 
 
 def environment() -> dict[str, Any]:
     """Return the versions and machine that the numbers come from."""
-    packages = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
+    found: dict[str, Any] = {
         "python": platform.python_version(),
         "platform": f"{platform.system()}-{platform.machine()}",
+        "processor": _processor(),
         "cores": os.cpu_count() or 1,
-        "packages": packages,
     }
+    if hasattr(os, "sysconf"):
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        found["memory_gib"] = round(pages / 2**30, 1)
+    return {**found, "packages": _packages()}
+
+
+def _processor() -> str:
+    """Name of the processor, as the system gives it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
+
+
+def _packages() -> dict[str, str]:
+    """Versions of the package itself and of what it asks for, where installed."""
+    try:
+        asked = [re.split(r"[^A-Za-z0-9_.-]", line)[0] for line in requires("traindyn") or ()]
+    except PackageNotFoundError:
+        asked = []
+    found = {}
+    for name in ["traindyn", *sorted(set(asked) - {"traindyn"})]:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

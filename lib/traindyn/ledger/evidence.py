@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from traindyn import _validate
+
 Array: TypeAlias = NDArray[np.float64]
 Value: TypeAlias = float | tuple[float, ...]
 Kind = Literal["identity", "statistical", "rate", "inequality"]
@@ -258,15 +260,12 @@ def weigh(
 
 def real_array(name: str, value: ArrayLike, *, ndim: int | None = None) -> Array:
     """Return `value` as a non-empty finite float array."""
-    array = np.asarray(value, dtype=np.float64)
+    array = _validate.numeric(name, value)
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes, got shape {array.shape}")
-    bad = array.size - np.count_nonzero(np.isfinite(array))
-    if bad:
-        raise ValueError(f"{name} must be finite, got {bad} NaN or infinite entries")
-    return array
+    return _validate.finite(name, array)
 
 
 def common_shape(**values: Array) -> tuple[Array, ...]:

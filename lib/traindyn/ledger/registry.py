@@ -17,8 +17,10 @@ import jsonschema
 
 Finding = Literal["confirmed", "corrected", "refuted", "partial", "data"]
 ClaimKind = Literal["theorem", "formula", "figure", "table", "remark", "erratum"]
+Matters = Literal["conclusion", "number", "slip"]
 FINDINGS: tuple[Finding, ...] = get_args(Finding)
 PRINTED_MUST_FAIL: tuple[Finding, ...] = ("corrected", "refuted")
+UNSETTLED: tuple[Finding, ...] = ("partial", "data")
 
 
 class ClaimError(ValueError):
@@ -39,7 +41,18 @@ class Claim:
     printed: str = ""
     ours: str = ""
     reason: str = ""
-    weight: float = 0.0
+    matters: Matters | None = None
+    settle: str = ""
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A size of the source that a chapter does not reach at paper sizes."""
+
+    chapter: str
+    source: str
+    ours: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,7 @@ class Registry:
     path: Path
     claims: dict[str, Claim]
     sources: dict[str, str]
+    smaller: tuple[Smaller, ...] = ()
 
     def __iter__(self) -> Iterator[Claim]:
         """Claims in the order of the file."""
@@ -116,7 +130,8 @@ def load_registry(path: Path | None = None) -> Registry:
     ------
     ClaimError
         If the file is missing or not TOML, an entry breaks the schema, an id occurs twice
-        or does not begin with its source. All faults are listed.
+        or does not begin with its source, a field does not go with its finding, or a chapter
+        is unknown. All faults are listed.
     """
     path = find_registry() if path is None else Path(path)
     try:
@@ -127,22 +142,42 @@ def load_registry(path: Path | None = None) -> Registry:
         raise ClaimError(f"{path} is not valid TOML: {error}") from error
     faults = [_locate(fault, data) for fault in schema_faults("claims", data)]
     if not faults:
-        faults = list(_semantic_faults(data["claim"]))
+        faults = list(_semantic_faults(data))
     if faults:
         raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
     claims = {entry["id"]: Claim(**entry) for entry in data["claim"]}
-    return Registry(path=path, claims=claims, sources=data.get("sources", {}))
+    smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
+    return Registry(path=path, claims=claims, sources=data.get("sources", {}), smaller=smaller)
 
 
-def _semantic_faults(entries: list[dict[str, Any]]) -> Iterator[str]:
+def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
     seen: set[str] = set()
-    for entry in entries:
+    for entry in data["claim"]:
         id = entry["id"]
         if id in seen:
             yield f"{id}: occurs twice"
         seen.add(id)
         if not id.startswith(entry["source"] + "-"):
             yield f"{id}: must begin with its source, {entry['source']}-"
+        for name in ("statement", "printed", "ours", "reason", "settle"):
+            if name in entry and _stray_tex(entry[name], formula=name in ("printed", "ours")):
+                yield f"{id}: {name} has mathematics outside its dollars: {entry[name]!r}"
+        finding = entry.get("finding", "confirmed")
+        for name, findings in (("matters", PRINTED_MUST_FAIL), ("settle", UNSETTLED)):
+            if name in entry and finding not in findings:
+                yield f"{id}: {name} belongs to {' and '.join(findings)} claims, not to {finding}"
+    chapters = {entry["chapter"] for entry in data["claim"]}
+    for entry in data.get("smaller", ()):
+        if entry["chapter"] not in chapters:
+            yield f"smaller: no claim belongs to chapter {entry['chapter']!r}"
+
+
+def _stray_tex(text: str, *, formula: bool) -> bool:
+    """Whether a text has TeX outside its mathematics; a formula may do without dollars."""
+    parts = text.split("$")
+    if formula and len(parts) == 1:
+        return False
+    return len(parts) % 2 == 0 or any("\\" in part for part in parts[::2])
 
 
 def _locate(fault: jsonschema.ValidationError, data: dict[str, Any]) -> str:

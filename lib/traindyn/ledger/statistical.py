@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
+from traindyn import _validate
 from traindyn.ledger import smirnov
 from traindyn.ledger.evidence import (
     Array,
@@ -497,10 +498,9 @@ def statistic_below(
     """
     alarm = level("false_alarm", false_alarm)
     critical = real_number("threshold", threshold)
-    if not how.strip():
-        raise ValueError("how must name the statistic and its null law, got ''")
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    if not isinstance(how, str) or not how.strip():
+        raise ValueError(f"how must name the statistic and its null law, got {how!r}")
+    count = _validate.integer("n", n, least=1)
 
     def judge(statistic: float) -> Outcome:
         value = real_number("statistic", statistic)
@@ -508,7 +508,7 @@ def statistic_below(
             observed=value,
             expected=critical,
             error=0.0,
-            n=int(n),
+            n=count,
             passed=value < critical,
             method=how,
             false_alarm=alarm,
@@ -628,8 +628,8 @@ def rate(
             method = f"t-test of the slope over {scale.size} sizes, {freedom} degrees of freedom"
         if half > width:
             raise ValueError(
-                f"inconclusive: the slope {slope:.3g} is known only within {half:.2g}, more than "
-                f"resolution = {width:g}; take more replicas or wider sizes"
+                f"inconclusive: the slope {slope:.3g} is known only within {half:.2g}, tolerance "
+                f"included, more than resolution = {width:g}; take more replicas or wider sizes"
             )
         return Outcome(
             observed=slope,
