@@ -25,9 +25,12 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from numpy.typing import ArrayLike
+
+from traindyn import _validate
 
 Panel = Callable[[Axes], None]
 
@@ -126,8 +129,13 @@ def theory(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, **kwa
         "linewidth": 1.3,
         "zorder": 3,
     } | kwargs
-    for curve, values in enumerate(np.atleast_2d(np.asarray(y, dtype=float).T)):
-        ax.plot(x, values, label=label if curve == 0 else None, **options)
+    at, drawn = _validate.numeric("x", x, shape=(None,)), _validate.numeric("y", y)
+    if drawn.ndim not in (1, 2) or len(drawn) != at.size:
+        raise ValueError(
+            f"y must have shape ({at.size},) or ({at.size}, curves), got {drawn.shape}"
+        )
+    for curve, values in enumerate(np.atleast_2d(drawn.T)):
+        ax.plot(at, values, label=label if curve == 0 else None, **options)
 
 
 def band(ax: Axes, x: ArrayLike, mean: ArrayLike, error: ArrayLike, label: str, color: str) -> None:
@@ -137,11 +145,16 @@ def band(ax: Axes, x: ArrayLike, mean: ArrayLike, error: ArrayLike, label: str, 
     ----------
     ax : Axes
     x, mean, error : array_like, shape (n,)
+        NaN where there is nothing to draw.
     label, color : str
     """
-    centre, half = np.asarray(mean), 2 * np.asarray(error)
-    ax.plot(x, centre, color=color, label=label)
-    ax.fill_between(np.asarray(x), centre - half, centre + half, color=color, alpha=0.25, lw=0)
+    at = _validate.numeric("x", x, shape=(None,))
+    centre = _validate.numeric("mean", mean, shape=at.shape)
+    half = 2 * _validate.numeric("error", error, shape=at.shape)
+    if not is_color_like(color):
+        raise ValueError(f"color must be one that matplotlib knows, got {color!r}")
+    ax.plot(at, centre, color=color, label=label)
+    ax.fill_between(at, centre - half, centre + half, color=color, alpha=0.25, lw=0)
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
@@ -153,7 +166,8 @@ def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
         ``ax.xaxis`` or ``ax.yaxis``.
     values : sequence of float
     """
-    axis.set_major_locator(FixedLocator(list(values)))
+    places = _validate.finite("values", values, shape=(None,))
+    axis.set_major_locator(FixedLocator(places.tolist()))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -168,8 +182,17 @@ def spectral_density(ax: Axes, eigenvalues: ArrayLike, *, bins: int = 60, label:
     bins : int
     label : str
     """
-    values = np.asarray(eigenvalues)
-    ax.hist(values, bins=bins, density=True, color=PALETTE[4], alpha=0.7, label=label)
+    values = _validate.finite("eigenvalues", eigenvalues, shape=(None,))
+    if values.size == 0:
+        raise ValueError("eigenvalues must not be empty")
+    ax.hist(
+        values,
+        bins=_validate.integer("bins", bins, least=1),
+        density=True,
+        color=PALETTE[4],
+        alpha=0.7,
+        label=label,
+    )
     ax.plot(values, np.zeros_like(values), "|", color=PALETTE[0], markersize=9, clip_on=False)
 
 
@@ -196,24 +219,59 @@ def show(
     ValueError
         If there is no panel, or if `label` or `alt` is empty.
     """
+    markup, png = render(*panels, label=label, alt=alt, size=size, dpi=dpi)
+    publish({"text/html": markup, "image/png": png}, label=label, alt=alt)
+
+
+def render(
+    *panels: Panel, label: str, alt: str, size: tuple[float, float] = (4.8, 3.6), dpi: int = 150
+) -> tuple[str, str]:
+    """Draw the panels of a figure in both themes without displaying them.
+
+    Parameters
+    ----------
+    *panels, label, alt, size, dpi
+        As for :func:`show`.
+
+    Returns
+    -------
+    markup : str
+        HTML with all panels, light and dark.
+    png : str
+        The first panel, light, in base64.
+
+    Raises
+    ------
+    ValueError
+        As :func:`show`.
+    """
     if not panels:
         raise ValueError("panels must not be empty: a figure needs at least one panel")
     for name, value in (("label", label), ("alt", alt)):
-        if not value.strip():
+        if not isinstance(value, str) or not value.strip():
             raise ValueError(f"{name} must not be empty, got {value!r}")
     pictures = {
         theme.name: [_picture(panel, theme, size, dpi) for panel in panels]
         for theme in (LIGHT, DARK)
     }
+    return _markup(pictures, alt, size), base64.b64encode(pictures["light"][0]).decode()
+
+
+def publish(versions: Mapping[str, Any], *, label: str, alt: str) -> None:
+    """Display a figure so that the ledger and the page of figures find it.
+
+    Parameters
+    ----------
+    versions : mapping
+        The figure by MIME type, ``image/png`` among them.
+    label, alt : str
+        As for :func:`show`.
+    """
     # IPython is there whenever a notebook runs; scripts need not have it to import this room
     from IPython.display import publish_display_data
 
     publish_display_data(
-        {
-            "text/html": _markup(pictures, alt, size),
-            "image/png": base64.b64encode(pictures["light"][0]).decode(),
-            "text/plain": f"Figure {label}: {alt}",
-        },
+        {**versions, "text/plain": f"Figure {label}: {alt}"},
         metadata={"traindyn": {"figure": label, "alt": alt}},
     )
 
