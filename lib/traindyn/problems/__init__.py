@@ -1,8 +1,9 @@
 """Problems: one data law, network and loss per file, with their summary statistics.
 
 The rooms above are written against the protocols of :mod:`traindyn.problems.base`; a new
-problem is one new file. Each problem's own types, its points and statistics among them, stand
-in its package.
+problem is one new file, or a loss given to :class:`ProjectionModel`;
+:mod:`traindyn.conformance` checks either. Each problem's own types, its points and statistics
+among them, stand in its package.
 """
 
 from traindyn.problems.base import (
@@ -17,6 +18,7 @@ from traindyn.problems.base import (
     Sample,
 )
 from traindyn.problems.k_gmm import KGaussianMixture
+from traindyn.problems.projection_model import ProjectionModel
 from traindyn.problems.ridgeless import LinearModel
 from traindyn.problems.spiked import SpikedTensor
 from traindyn.problems.two_layer import TwoLayerMixture
@@ -32,6 +34,7 @@ __all__ = [
     "LinearModel",
     "Matrix",
     "Problem",
+    "ProjectionModel",
     "Sample",
     "SpikedTensor",
     "TwoLayerMixture",

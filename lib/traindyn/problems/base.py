@@ -11,6 +11,9 @@ below:
 * :class:`Problem` adds data and curvature, for Hessian and G blocks and their predicted
   spectra.
 
+Each room asks for the methods it uses by :func:`require`; :mod:`traindyn.conformance` tells
+whether those of a new problem agree with each other.
+
 The spectra rely on one structural fact: inputs are isotropic Gaussian outside the span of
 finitely many *directions* (means, teacher directions) and the loss sees an input only
 through its projections on the directions and on the parameters. Hence
@@ -177,3 +180,37 @@ class Problem(LimitDynamics, Protocol):
 
     def embed(self, statistics: Any) -> tuple[Problem, Any]:
         """Return a problem in the fewest dimensions and a point of it with these statistics."""
+
+
+def require(problem: Any, room: str, *names: str) -> None:
+    """Refuse a problem that lacks what a room needs.
+
+    Parameters
+    ----------
+    problem : object
+    room : str
+        Who asks, such as ``effective.ode.solve``.
+    *names : str
+        Methods and properties of the protocols above.
+
+    Raises
+    ------
+    ValueError
+        Says what is missing, and for whom.
+
+    Examples
+    --------
+    >>> require(object(), "effective.ode.solve", "drift")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: problem must have drift for effective.ode.solve (see ...), got object without
+    """
+    # On the class first: a property is not evaluated to see that it is there.
+    missing = [
+        each for each in names if not (hasattr(type(problem), each) or hasattr(problem, each))
+    ]
+    if missing:
+        raise ValueError(
+            f"problem must have {', '.join(missing)} for {room} (see traindyn.problems.base), got "
+            f"{type(problem).__name__} without"
+        )
