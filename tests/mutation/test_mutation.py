@@ -1,0 +1,124 @@
+"""The list of wrong formulas is in order, and the ledger refuses some of them.
+
+`make mutation` runs the whole list; here are the cheapest.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import mutate
+import pytest
+import slices
+from mutate import Mutation
+
+from traindyn.ledger.registry import Registry, load_registry
+
+LIBRARY = mutate.ROOT / "lib" / "traindyn"
+CHEAP = ("form-variance", "removal-bound", "neutral-resolvent")
+
+
+@pytest.fixture(scope="module")
+def mutations() -> list[Mutation]:
+    """Read the list."""
+    return mutate.load()
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    """Read the claims."""
+    return load_registry(mutate.ROOT / "book" / "claims.toml")
+
+
+def test_every_mutation_can_be_made_and_belongs_to_a_claim(
+    mutations: list[Mutation], registry: Registry
+) -> None:
+    """Otherwise a formula that was rewritten would drop out of the list in silence."""
+    assert mutate.faults(mutations, registry, LIBRARY) == []
+    # Controls: text that is not there or stands there twice, no change, no such claim.
+    good = mutations[0]
+    bad = [
+        Mutation("absent", good.claim, good.file, "no such formula", "", "x"),
+        Mutation("twice", good.claim, good.file, "import", "", "x"),
+        Mutation("idle", good.claim, good.file, good.old, good.old + "  # same", "x"),
+        Mutation("unknown", "OWN-none", good.file, good.old, good.new, "x"),
+    ]
+    found = mutate.faults(bad, registry, LIBRARY)
+    assert [fault.split(":")[0] for fault in found] == [one.name for one in bad]
+
+
+def test_the_list_covers_all_sources_and_enough_claims(
+    mutations: list[Mutation], registry: Registry
+) -> None:
+    """No source and no room is spared."""
+    real = [one for one in mutations if not one.neutral]
+    claims = {one.claim for one in real}
+    sources = Counter(registry[claim].source for claim in claims)
+    assert len(real) >= 48 and len(claims) >= 40
+    assert set(sources) == set(registry.sources) and min(sources.values()) >= 7
+    assert len(mutations) - len(real) >= 2
+    assert len({Path(one.file).parts[0] for one in real}) >= 9
+
+
+def test_the_ledger_refuses_wrong_formulas_and_lets_neutral_changes_pass(
+    mutations: list[Mutation], tmp_path: Path
+) -> None:
+    """From the copy of the library to the claim's verdict."""
+    chosen = [one for one in mutations if one.name in CHEAP]
+    assert len(chosen) == len(CHEAP)
+    controls, results = mutate.judge(chosen, folder=tmp_path)
+    assert {result.outcome for result in controls.values()} == {slices.SURVIVED}
+    for mutation, result in results.items():
+        wanted = slices.SURVIVED if mutation.neutral else slices.CAUGHT
+        assert result.outcome == wanted, (mutation.name, result.said)
+
+
+def test_what_calls_a_mutated_function_is_compiled_anew(tmp_path: Path) -> None:
+    """Numba does not look at the functions that a compiled one calls."""
+    bench = mutate.Bench(tmp_path, LIBRARY, profile="quick", seed=1)
+    mutation = Mutation("x", "", "kernels/arc_cosine.py", "sine = math.sqrt(", "sine = 2 * (", "x")
+    bench._copy(mutation)
+    copy = tmp_path / "lib" / "traindyn"
+    kept = {
+        path.relative_to(copy).as_posix()
+        for path in copy.rglob("*.py")
+        if "cache=True" in path.read_text(encoding="utf8")
+    }
+    assert kept.isdisjoint({"kernels/arc_cosine.py", "kernels/dual.py"})
+    # A file that does not reach the mutated one keeps its compiled functions.
+    assert "catapults/maps.py" in kept
+
+
+CELLS = (
+    "import numpy as np\nchapter = Chapter()",
+    "a = [1]\nb = 2\nunused = figure(a)",
+    "def double(a):\n    return factor * a",
+    "a.append(b)\nfactor = 3\nfactor *= b\nc = [double(x) for x in a]\nx = 5",
+    "chapter.claim('ONE', c)\nchapter.claim('TWO', np.ones(3))",
+    "for name in ('THREE',):\n    chapter.claim(name, b)",
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "needed"),
+    [
+        ("ONE", "chapter a b double append factor c 'ONE'"),
+        ("TWO", "import chapter 'TWO'"),
+        ("THREE", "chapter b 'THREE'"),
+    ],
+)
+def test_a_slice_holds_what_a_claim_needs_and_nothing_else(claim: str, needed: str) -> None:
+    """Also what a function reads that is bound below it; not what only a picture needs."""
+    marks = {
+        "import": "import numpy", "chapter": "Chapter()", "a": "a = [1]", "b": "b = 2",
+        "unused": "figure", "double": "def double", "append": "append",
+        "factor": "factor = 3\nfactor *= b",
+        "c": "c = [", "x": "x = 5", "'ONE'": "'ONE'", "'TWO'": "'TWO'", "'THREE'": "'THREE'",
+    }  # fmt: skip
+    found = "\n".join(slices.needed(CELLS, [claim]))
+    assert {name for name, mark in marks.items() if mark in found} == set(needed.split())
+
+
+def test_a_claim_that_no_statement_records_is_refused() -> None:
+    """Its mutation would survive for no reason."""
+    with pytest.raises(ValueError, match="FOUR"):
+        slices.needed(CELLS[:-1], ["FOUR"])
