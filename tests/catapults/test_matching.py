@@ -65,10 +65,9 @@ def test_history_agrees_with_a_direct_count(problem):
         assert found.batch_before[t] == pytest.approx(np.mean(residuals[batches[t]] ** 2))
         assert found.batch_after[t] == pytest.approx(np.mean(after[batches[t]] ** 2))
         assert found.leading_losses[t] == pytest.approx(split_loss(residuals, kernel, 1).top)
-        share = (found.leading_losses[t + 1] - found.leading_losses[t]) / (
-            found.losses[t + 1] - found.losses[t]
-        )
-        assert found.leading_shares([t])[0] == pytest.approx(share)
+        rise = found.leading_losses[t + 1] - found.leading_losses[t]
+        rest = found.losses[t + 1] - found.losses[t] - rise
+        assert found.leading_shares([t])[0] == pytest.approx(rise / (abs(rise) + abs(rest)))
     ratios = found.kernel_ratios([0, 38], wait=3)
     norms = found.kernel_norms
     np.testing.assert_allclose(ratios, [norms[3] / norms[0], norms[40] / norms[38]])

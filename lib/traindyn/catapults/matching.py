@@ -67,19 +67,27 @@ class History(NamedTuple):
         return _rises(self.batch_before, self.batch_after, factor)
 
     def leading_shares(self, steps: ArrayLike) -> Array:
-        """Return which part of the change of the training loss in some steps is the leading one."""
-        t = np.asarray(steps, dtype=np.int64)
-        change = np.diff(self.losses)[t]
-        return np.asarray(np.diff(self.leading_losses)[t] / change)
+        """Return how much of what changes in the training loss in some steps is its leading part.
+
+        The change of the leading part over the absolute changes of both parts, from -1 (it falls
+        alone) to 1 (it rises alone); 0 where nothing changes.
+        """
+        t = self._checked(steps)
+        leading = np.diff(self.leading_losses)[t]
+        both = np.abs(leading) + np.abs(np.diff(self.losses)[t] - leading)
+        return np.asarray(np.divide(leading, both, out=np.zeros_like(both), where=both > 0))
 
     def kernel_ratios(self, steps: ArrayLike, *, wait: int) -> Array:
         """Return the norm of the kernel so many steps later, over that before the step.
 
         At the end of the run, fewer steps later.
         """
-        t = np.asarray(steps, dtype=np.int64)
-        after = np.minimum(t + wait, len(self.kernel_norms) - 1)
+        t = self._checked(steps)
+        after = np.minimum(t + _validate.integer("wait", wait, least=0), len(self.kernel_norms) - 1)
         return np.asarray(self.kernel_norms[after] / self.kernel_norms[t])
+
+    def _checked(self, steps: ArrayLike) -> NDArray[np.int64]:
+        return _validate.integers("steps", steps, least=0, most=len(self.step_sizes) - 1)
 
 
 class Match(NamedTuple):
@@ -165,7 +173,10 @@ def chance(matches: Match | Iterable[Match]) -> float:
     >>> round(1 / chance(one), 6), round(1 / chance([one, one]), 6)
     (120.0, 14400.0)
     """
-    runs = [matches] if isinstance(matches, Match) else list(matches)
+    several = isinstance(matches, Iterable) and not isinstance(matches, Match)
+    runs = [
+        _validate.instance("matches", run, Match) for run in (matches if several else [matches])
+    ]
     if not runs:
         raise ValueError("matches must not be empty")
     law = np.ones(1)
@@ -192,6 +203,7 @@ def snapshots(
         From weights to an array of shape (n k, n k + 1), for the argument `observe` of
         :func:`traindyn.catapults.train`.
     """
+    _validate.providing("model", model, "prepare", "outputs", "tangent_kernel")
     whole, y = model.prepare(inputs), _validate.finite("labels", labels)
 
     def observe(weights: Any) -> Array:
@@ -226,21 +238,29 @@ def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
     seen = _validate.finite("run.observed", run.observed, shape=(None, None, None))
     residuals, kernels = seen[:, :, 0], seen[:, :, 1:]
     steps, size = len(seen) - 1, residuals.shape[1]
-    if kernels.shape[2] != size or not np.array_equal(run.steps, np.arange(steps + 1)):
-        raise ValueError("run must be recorded at every step, with observe=snapshots(...)")
-    chosen = run.batches[:steps]  # the last step of a run that diverged led nowhere
+    if kernels.shape[2] != size:
+        raise ValueError(
+            f"run.observed must be that of snapshots(...), recorded at every step, got {seen.shape}"
+        )
+    if not np.array_equal(run.steps, np.arange(steps + 1)):
+        raise ValueError("run.steps must be all steps: the run must be recorded at every step")
+    losses = _validate.finite("run.losses", run.losses, shape=(steps + 1,))
+    batches = _validate.integers("run.batches", run.batches, least=0, shape=(None, None))
+    chosen = batches[:steps]  # the last step of a run that diverged led nowhere
     if len(chosen) < steps:
-        raise ValueError("run must be one of SGD, with a batch for every step")
+        raise ValueError("run.batches must have a batch for every step: the run must be of SGD")
+    rates = _validate.finite("run.step_sizes", run.step_sizes, shape=(len(batches),))
+    most = _validate.integer("leading", leading, least=1, most=size)
     if chosen.max(initial=0) * k >= size:
         raise ValueError(f"outputs must be those of the run, got {k} for {size} residuals")
-    pairs = [leading_eigenpairs(kernel, leading) for kernel in kernels]
+    pairs = [leading_eigenpairs(kernel, most) for kernel in kernels]
     along = [np.sum((vectors.T @ e) ** 2) / size for (_, vectors), e in zip(pairs, residuals)]
     rows = []
     for t in range(steps):
         part = (chosen[t][:, None] * k + np.arange(k)).ravel()
         e, kernel = residuals[t], kernels[t]
         top = leading_eigenpairs(kernel[np.ix_(part, part)], 1)[0][0]
-        step = 2 * run.step_sizes[t] / part.size
+        step = 2 * rates[t] / part.size
         ahead = e - step * kernel[:, part] @ e[part]
         rows.append(
             (
@@ -252,7 +272,7 @@ def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
         )
     found = np.array(rows, dtype=np.float64).reshape(steps, 4)
     norms = np.array([values[0] for values, _ in pairs])
-    return History(run.losses, np.array(along), norms, run.step_sizes[:steps], *found.T)
+    return History(losses, np.array(along), norms, rates[:steps], *found.T)
 
 
 def _rises(before: Array, after: Array, factor: float) -> NDArray[np.bool_]:
