@@ -203,9 +203,9 @@ def test_operators_satisfy_the_protocol() -> None:
         (lambda: linalg.top_eigenpairs(np.eye(3), 4), r"r must be an integer in \[1, 3\], got 4"),
         (lambda: linalg.top_eigenpairs(as_operator(np.eye(3)), 4), r"integer in \[1, 3\], got 4"),
         (lambda: linalg.top_eigenpairs(np.eye(3), 0), "r must be"),
-        (lambda: linalg.top_eigenpairs(np.ones((2, 3)), 1), "matrix must be square"),
+        (lambda: linalg.top_eigenpairs(np.ones((2, 3)), 1), "operator must be square"),
         (lambda: linalg.top_eigenpairs(np.array([[0.0, 1.0], [0.0, 0.0]]), 1), "symmetric"),
-        (lambda: linalg.top_eigenpairs(np.full((2, 2), np.nan), 1), "matrix must be finite"),
+        (lambda: linalg.top_eigenpairs(np.full((2, 2), np.nan), 1), "operator must be finite"),
         (lambda: linalg.top_eigenpairs(np.eye(3), 1, tolerance=0.0), "tolerance must be positive"),
         (lambda: linalg.top_eigenpairs(np.eye(3), 1, which="top"), "which must be one of"),
         (

@@ -236,7 +236,7 @@ def test_bad_input_is_named():
     """Correlations, deviations, precisions and shapes out of range."""
     with pytest.raises(ValueError, match=r"correlation must lie in \[-1, 1\]"):
         relu.bivariate_cdf(0.0, 0.0, 1.5)
-    with pytest.raises(ValueError, match="x and y must not be NaN"):
+    with pytest.raises(ValueError, match="x must not be NaN"):
         relu.bivariate_cdf(np.nan, 0.0, 0.5)
     with pytest.raises(ValueError, match="deviation_u must be non-negative, got -1"):
         relu.pair_moment(0.0, 0.0, -1.0, 1.0, 0.0)

@@ -13,6 +13,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `parallel`       replicas and sweeps on several workers
 `data`           image data sets with labels (extra: pooch, scikit-learn)
 `figures`        one figure style, light and dark
+`interactive`    figures a reader can move, in the static pages too (extra: book)
 `problems`       data law, network and loss, one file each
 `kernels`        kernels of wide networks, and lazy training
 `deep`           deep networks: their Hessians on any graph, models that train (extra: JAX, Optax)
@@ -20,6 +21,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `effective`      limits of the summary statistics: equations and fixed points
 `dmft`           mean-field equations of full-batch gradient descent, and thresholds
 `spectra`        Hessian and G-matrix along training, measured and predicted
+`conformance`    whether the methods of a new problem agree with each other
 ===============  =====================================================================
 
 Apart stands `ledger` (claims and verdicts), in front of it `cli` and `book`.

@@ -2,27 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 def finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
     """Return `value` as a finite float array, of the given shape (None: any length)."""
-    array = np.asarray(value, dtype=np.float64)
+    return _checked(name, numeric(name, value), shape)
+
+
+def numeric(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
+    """Return `value` as a float array of the given shape; NaN is the caller's to look for."""
+    array = _array(name, value)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, got an array of {array.dtype}")
+    _check_shape(name, array, shape)
+    return array.astype(np.float64, copy=False)
+
+
+def finite_complex(
+    name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None
+) -> NDArray[Any]:
+    """Return `value` as a finite array of floats or of complex numbers, as :func:`finite`."""
+    array = _array(name, value)
+    kind = np.complex128 if array.dtype.kind == "c" else np.float64
+    return _checked(name, array.astype(kind, copy=False), shape)
+
+
+def _array(name: str, value: Any) -> NDArray[Any]:
+    """Return `value` as an array of numbers."""
+    try:
+        array = np.asarray(value)
+        # What NumPy has no type for, such as fractions, may have a value as a float.
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numeric, got {_shown(value)}") from None
+    # A string is no number, also where it reads like one.
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"{name} must be numeric, got {_shown(value)}")
+    return array
+
+
+def _checked(name: str, array: NDArray[Any], shape: tuple[int | None, ...] | None) -> NDArray[Any]:
+    """Return an array of numbers if it has the shape and is finite."""
+    _check_shape(name, array, shape)
+    bad = np.size(array) - np.count_nonzero(np.isfinite(array))
+    if bad:
+        raise ValueError(f"{name} must be finite, got {bad} NaN or infinite entries")
+    return array
+
+
+def _check_shape(name: str, array: NDArray[Any], shape: tuple[int | None, ...] | None) -> None:
     if shape is not None and (
         array.ndim != len(shape)
         or any(want is not None and want != got for want, got in zip(shape, array.shape))
     ):
         wanted = "(" + ", ".join("any" if s is None else str(s) for s in shape) + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
-    bad = np.size(array) - np.count_nonzero(np.isfinite(array))
-    if bad:
-        raise ValueError(f"{name} must be finite, got {bad} NaN or infinite entries")
-    return array
+
+
+def _shown(value: Any) -> str:
+    """Return what was given, shortened."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def function(name: str, value: Any) -> Any:
+    """Return `value` if it can be called."""
+    if not callable(value):
+        raise ValueError(f"{name} must be callable, got {_shown(value)}")
+    return value
+
+
+def instance(name: str, value: Any, kind: type[T]) -> T:
+    """Return `value` if it is of a class."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, got {_shown(value)}")
+    return value
+
+
+def providing(name: str, value: Any, *attributes: str) -> Any:
+    """Return `value` if it has the attributes that are asked of it."""
+    missing = [each for each in attributes if not hasattr(value, each)]
+    if missing:
+        raise ValueError(f"{name} must have {', '.join(missing)}, got {_shown(value)}")
+    return value
+
+
+def generator(name: str, rng: Any) -> np.random.Generator:
+    """Return the generator that an int, a SeedSequence or a Generator stands for."""
+    try:
+        # Nothing given would be different numbers in every run.
+        if rng is not None:
+            return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"{name} must be a non-negative int, a SeedSequence or a Generator, got {_shown(rng)}"
+    )
 
 
 def number(name: str, value: Any) -> float:
@@ -38,11 +122,42 @@ def positive(name: str, value: Any) -> float:
     return result
 
 
+def positives(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
+    """Return `value` as a finite array of positive numbers, of the given shape."""
+    array = finite(name, value, shape=shape)
+    if array.size and array.min() <= 0:
+        raise ValueError(f"{name} must be positive, got {array.min():g}")
+    return array
+
+
+def positive_or_infinite(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, infinity]."""
+    infinite = np.ndim(value) == 0 and not isinstance(value, str) and value == math.inf
+    return math.inf if infinite else positive(name, value)
+
+
+def not_nan(name: str, value: ArrayLike) -> Array:
+    """Return `value` as a float array that may have infinite entries."""
+    array = numeric(name, value)
+    bad = np.count_nonzero(np.isnan(array))
+    if bad:
+        raise ValueError(f"{name} must not be NaN, got {bad} such entries")
+    return array
+
+
 def non_negative(name: str, value: Any) -> float:
     """Return `value` as a float in [0, infinity)."""
     result = number(name, value)
     if result < 0:
         raise ValueError(f"{name} must be non-negative, got {value!r}")
+    return result
+
+
+def share(name: str, value: Any) -> float:
+    """Return `value` as a float in [0, 1]."""
+    result = number(name, value)
+    if not 0 <= result <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
     return result
 
 
@@ -54,6 +169,47 @@ def integer(name: str, value: Any, *, least: int, most: int | None = None) -> in
     if value < least or (most is not None and value > most):
         raise ValueError(f"{name} must be {allowed}, got {value}")
     return int(value)
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return the entries of a sequence, which a string is not."""
+    scalar = isinstance(value, np.ndarray) and value.ndim == 0
+    if isinstance(value, str) or scalar or not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a list, got {_shown(value)}")
+    return list(value)
+
+
+def integers(
+    name: str,
+    value: ArrayLike,
+    *,
+    least: int,
+    most: int | None = None,
+    shape: tuple[int | None, ...] | None = None,
+) -> NDArray[np.int64]:
+    """Return `value` as an array of integers in [least, most], of the given shape."""
+    array = _array(name, value)
+    allowed = f"integers >= {least}" if most is None else f"integers in [{least}, {most}]"
+    # An empty list has no type of its own.
+    if array.dtype.kind not in "iu" and array.size:
+        raise ValueError(f"{name} must consist of {allowed}, got {_shown(value)}")
+    _checked(name, array, shape)
+    if array.size and (array.min() < least or (most is not None and array.max() > most)):
+        raise ValueError(
+            f"{name} must consist of {allowed}, got {array.min():g} to {array.max():g}"
+        )
+    return array.astype(np.int64)
+
+
+def pair(name: str, value: Any, *, most: int) -> tuple[int, int]:
+    """Return `value` as two integers in [0, most]."""
+    if np.ndim(value) != 1 or len(value) != 2:
+        raise ValueError(f"{name} must be two integers, got {_shown(value)}")
+    first, second = value
+    return (
+        integer(f"{name}[0]", first, least=0, most=most),
+        integer(f"{name}[1]", second, least=0, most=most),
+    )
 
 
 def mask(name: str, value: ArrayLike, *, size: int) -> NDArray[np.bool_]:
@@ -68,10 +224,51 @@ def mask(name: str, value: ArrayLike, *, size: int) -> NDArray[np.bool_]:
 
 def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """Return `value` if it is one of `allowed`."""
-    if value not in allowed:
+    try:
+        known = value in allowed
+    except ValueError:  # an array is neither equal nor unequal
+        known = False
+    if not known:
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
     return value
+
+
+def ending(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return `value` as a finite float array whose last axes have the given shape."""
+    array = finite(name, value)
+    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
+        wanted = ", ".join(str(size) for size in shape)
+        raise ValueError(f"{name} must have shape (..., {wanted}), got {array.shape}")
+    return array
+
+
+def record(
+    name: str, value: T, shapes: tuple[tuple[str, ...], ...], *, single: bool = False, **sizes: int
+) -> T:
+    """Return a named tuple with its fields as finite float arrays of fitting shapes.
+
+    `shapes` names the last axes of each field; an axis has the same size wherever it is named,
+    and that in `sizes` if it is there. All fields have the same leading axes, none if `single`.
+    """
+    fields = getattr(value, "_fields", ())
+    if len(fields) != len(shapes):
+        raise ValueError(f"{name} must be a record of {len(shapes)} arrays, got {_shown(value)}")
+    known, parts = dict(sizes), []
+    leading: tuple[int, ...] | None = () if single else None
+    for field, axes in zip(fields, shapes):
+        array = finite(f"{name}.{field}", getattr(value, field))
+        cut = array.ndim - len(axes)
+        fits = cut >= 0 and all(
+            known.setdefault(axis, got or -1) == got for axis, got in zip(axes, array.shape[cut:])
+        )
+        if not fits or (leading is not None and array.shape[:cut] != leading):
+            begin = ("...",) if leading is None else leading
+            wanted = ", ".join(str(each) for each in (*begin, *(known.get(a, a) for a in axes)))
+            raise ValueError(f"{name}.{field} must have shape ({wanted}), got {array.shape}")
+        leading = array.shape[:cut]
+        parts.append(array)
+    return type(value)(*parts)
 
 
 def probability_vector(name: str, value: ArrayLike) -> Array:
@@ -121,6 +318,18 @@ def unit_gram(name: str, value: ArrayLike) -> Array:
             f"eigenvalue {smallest:.6g}"
         )
     return array
+
+
+def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return arrays in their common shape."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        *most, last = arrays
+        shapes = ", ".join(str(array.shape) for array in arrays.values())
+        raise ValueError(
+            f"{', '.join(most)} and {last} must have shapes that broadcast, got {shapes}"
+        ) from None
 
 
 def increasing(name: str, value: ArrayLike, *, least: float = 0.0) -> Array:

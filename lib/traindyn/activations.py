@@ -79,6 +79,12 @@ class Activation:
     kind: str = ""
     parameter: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Check the range and the parameter."""
+        if not _validate.not_nan("low", self.low) <= _validate.not_nan("high", self.high):
+            raise ValueError(f"low must not exceed high, got {self.low} and {self.high}")
+        _validate.number("parameter", self.parameter)
+
     def __repr__(self) -> str:
         return f"Activation({self.name})"
 

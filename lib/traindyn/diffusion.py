@@ -57,6 +57,16 @@ class LinearDiffusion:
     matrix: Array
     noise: Array
 
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        matrix, noise = _square(self.matrix, self.noise)
+        if len(matrix) != len(self.names):
+            raise ValueError(
+                f"matrix must have a row for each of the {len(self.names)} names, got {len(matrix)}"
+            )
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "noise", noise)
+
     def diffusion(self) -> Diffusion:
         """Return the same equation by its drift and noise factor."""
         root = symmetric_sqrt(self.noise)
@@ -119,7 +129,8 @@ def van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
     covariance : ndarray, shape (..., n, n)
         Of u at time t, started from zero.
     """
-    n, widths = matrix.shape[0], np.asarray(times, dtype=np.float64)
+    matrix, noise = _square(matrix, noise)
+    n, widths = matrix.shape[0], _validate.finite("times", times)
     # Van Loan's exponential: transition matrix and accumulated noise at once. It grows where
     # the transition decays, so it is taken of a short time, which is then doubled.
     doublings = np.ceil(np.log2(np.maximum(np.abs(widths) * np.linalg.norm(matrix), 1.0)))
@@ -134,3 +145,11 @@ def van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
         found[more] += half @ found[more] @ np.swapaxes(half, -1, -2)
         transition[more] = half @ half
     return transition, np.asarray(0.5 * (found + np.swapaxes(found, -1, -2)))
+
+
+def _square(matrix: ArrayLike, noise: ArrayLike) -> tuple[Array, Array]:
+    """Check two matrices of the same size."""
+    drift = _validate.finite("matrix", matrix, shape=(None, None))
+    if drift.shape[0] != drift.shape[1] or drift.size == 0:
+        raise ValueError(f"matrix must be square, got shape {drift.shape}")
+    return drift, _validate.finite("noise", noise, shape=drift.shape)

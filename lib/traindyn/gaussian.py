@@ -108,11 +108,17 @@ class Rule:
             If axis 0 does not run over the nodes.
         """
         values = np.asarray(values)
+        if values.dtype.kind not in "biufc":
+            raise ValueError(f"values must be numeric, got an array of {values.dtype}")
         if values.ndim == 0 or values.shape[0] != self.size:
             raise ValueError(
                 f"values must have length {self.size} along axis 0, got shape {values.shape}"
             )
-        return np.asarray(np.tensordot(self.weights, values, axes=1))
+        found = np.asarray(np.tensordot(self.weights, values, axes=1))
+        # Cheaper than looking at the values; a NaN there is a NaN here.
+        if not np.isfinite(found).all():
+            _validate.finite("values", values)
+        return found
 
 
 class Estimate(NamedTuple):
@@ -213,7 +219,7 @@ def sobol(dim: int, n: int, *, rng: RNG, whiten: bool = False) -> Rule:
         raise ValueError(f"n must be a power of two, got {n}")
     if whiten and n < 4 * dim:
         raise ValueError(f"n must be at least 4 * dim = {4 * dim} to whiten, got {n}")
-    engine = qmc.Sobol(dim, scramble=True, bits=_SOBOL_BITS, rng=np.random.default_rng(rng))
+    engine = qmc.Sobol(dim, scramble=True, bits=_SOBOL_BITS, rng=_validate.generator("rng", rng))
     # Half a grid cell keeps the points inside the open cube, symmetrically.
     half = ndtri(engine.random(n // 2) + 2.0 ** -(_SOBOL_BITS + 1))
     if whiten:
@@ -244,7 +250,9 @@ def scramblings(dim: int, n: int, *, replicates: int, rng: RNG) -> tuple[Rule, .
         If `replicates` is below 2, or as for :func:`sobol`.
     """
     replicates = _validate.integer("replicates", replicates, least=2)
-    return tuple(sobol(dim, n, rng=child) for child in np.random.default_rng(rng).spawn(replicates))
+    return tuple(
+        sobol(dim, n, rng=child) for child in _validate.generator("rng", rng).spawn(replicates)
+    )
 
 
 def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
@@ -285,9 +293,13 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
     return sobol(dim, 2 ** (size.bit_length() - 1), rng=rng)
 
 
-@cache
 def default_rule(dim: int) -> Rule:
     """Return :func:`rule` of this dimension at its default size, built once per process."""
+    return _default_rule(_validate.integer("dim", dim, least=1))
+
+
+@cache
+def _default_rule(dim: int) -> Rule:
     return rule(dim)
 
 
@@ -353,6 +365,7 @@ def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:
     array([[1., 1.],
            [1., 1.]])
     """
+    tolerance = _validate.non_negative("tolerance", tolerance)
     matrix = _validate.symmetric("cov", cov)
     values, vectors = np.linalg.eigh(matrix)
     if values.size and values[0] < -tolerance * max(1.0, values[-1]):

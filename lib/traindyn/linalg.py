@@ -220,15 +220,15 @@ def top_eigenpairs(
     >>> top_eigenpairs(matrix, 2, which="algebraic").eigenvalues
     array([3., 1.])
     """
-    if isinstance(operator, np.ndarray):
-        operator = DenseOperator(operator)
+    if not hasattr(operator, "matmat"):
+        operator = DenseOperator(_validate.symmetric("operator", operator))
     tolerance = _validate.positive("tolerance", tolerance)
     if isinstance(operator, DenseOperator) and operator.size <= _DIRECT_SIZE:
         return _direct(operator.dense(), r, tolerance, which)
     counted = _Counted(operator)
     r = _validate.integer("r", r, least=1, most=counted.size)
     which = _validate.choice("which", which, ("magnitude", "algebraic"))
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     width = _validate.integer("width", r + _GUARD if width is None else width, least=1)
     if start is not None:
         start = _validate.finite("start", start, shape=(counted.size, None))
@@ -588,8 +588,8 @@ def _order(values: Array, which: Order) -> NDArray[np.intp]:
 def _orthonormal(name: str, basis: ArrayLike) -> Array:
     """Orthonormal basis of a column space, dependent columns dropped."""
     array = _validate.finite(name, basis, shape=(None, None))
-    if array.shape[1] == 0:
-        raise ValueError(f"{name} must have at least one column, got shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} must have at least one row and column, got shape {array.shape}")
     left, values, _ = np.linalg.svd(array, full_matrices=False)
     if values[0] == 0:
         raise ValueError(f"{name} must not be zero, got only zeros")

@@ -82,14 +82,12 @@ def bivariate_cdf(x: ArrayLike, y: ArrayLike, correlation: ArrayLike) -> Array:
     >>> bivariate_cdf(0.0, 0.0, [-1.0, 0.0, 0.5, 1.0]).round(12).tolist()
     [0.0, 0.25, 0.333333333333, 0.5]
     """
-    r = _validate.finite("correlation", correlation)
-    if np.any(np.abs(r) > 1):
-        raise ValueError(
-            f"correlation must lie in [-1, 1], got {r.min(initial=0):g} to {r.max(initial=0):g}"
-        )
-    if np.any(np.isnan(x)) or np.any(np.isnan(y)):
-        raise ValueError("x and y must not be NaN")
-    x, y, r = np.broadcast_arrays(np.clip(x, -_FAR, _FAR), np.clip(y, -_FAR, _FAR), r)
+    r = _correlation(correlation)
+    x, y, r = _validate.broadcast(
+        x=np.clip(_validate.not_nan("x", x), -_FAR, _FAR),
+        y=np.clip(_validate.not_nan("y", y), -_FAR, _FAR),
+        correlation=r,
+    )
     q = np.sqrt((1 - r) * (1 + r))
     return _bivariate(x, y, r, q, _ratio(y - r * x, q), _ratio(x - r * y, q))
 
@@ -125,7 +123,9 @@ def rectified_moment(mean: ArrayLike, deviation: ArrayLike, order: int) -> Array
     (1.5, 0.0)
     """
     order = _validate.integer("order", order, least=0)
-    m, s = np.broadcast_arrays(_validate.finite("mean", mean), _deviation("deviation", deviation))
+    m, s = _validate.broadcast(
+        mean=_validate.finite("mean", mean), deviation=_deviation("deviation", deviation)
+    )
     height = _height(m, s)
     lower = np.asarray(ndtr(height))
     if order == 0:
@@ -180,7 +180,14 @@ def pair_moment(
     """
     m_u, m_v = _validate.finite("mean_u", mean_u), _validate.finite("mean_v", mean_v)
     s, t = _deviation("deviation_u", deviation_u), _deviation("deviation_v", deviation_v)
-    r = np.where((s == 0) | (t == 0), 0.0, correlation)
+    m_u, m_v, s, t, r = _validate.broadcast(
+        mean_u=m_u,
+        mean_v=m_v,
+        deviation_u=s,
+        deviation_v=t,
+        correlation=_correlation(correlation),
+    )
+    r = np.where((s == 0) | (t == 0), 0.0, r)
     a, b = _height(m_u, s), _height(m_v, t)
     q = np.sqrt((1 - r) * (1 + r))
     both = bivariate_cdf(a, b, r)
@@ -217,12 +224,7 @@ def second_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
     >>> second_moment([0.0, 0.0], [[2.0, -2.0], [-2.0, 2.0]]).round(12).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    m, cov = _validate.finite("mean", mean), _validate.finite("covariance", covariance)
-    if m.ndim == 0 or cov.shape[-2:] != (m.shape[-1], m.shape[-1]):
-        raise ValueError(
-            f"covariance must have shape (..., K, K) for a mean of shape (..., K), got "
-            f"{cov.shape} and {m.shape}"
-        )
+    m, cov = _mean_and_covariance(mean, covariance)
     variances = np.diagonal(cov, axis1=-2, axis2=-1)
     deviations = np.sqrt(_deviation("diagonal of covariance", variances))
     scale = deviations[..., :, None] * deviations[..., None, :]
@@ -263,8 +265,7 @@ def fourth_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
     >>> fourth_moment([1.0], [[0.5]]).item()  # 1 + 6 / 2 + 3 / 4
     4.75
     """
-    m = _validate.finite("mean", mean)
-    cov = _validate.finite("covariance", covariance)
+    m, cov = _mean_and_covariance(mean, covariance)
     square = np.square(m).sum(axis=-1) + np.trace(cov, axis1=-2, axis2=-1)
     along = (m[..., :, None] * cov * m[..., None, :]).sum(axis=(-2, -1))
     return np.asarray(square**2 + 2 * np.square(cov).sum(axis=(-2, -1)) + 4 * along)
@@ -309,6 +310,7 @@ def half_space(
     >>> found.second.round(6).tolist()
     [[0.125, 0.199471], [0.199471, 0.625]]
     """
+    kink = _validate.share("kink", kink)
     w, theta = _pair_of_vectors("weight", weight, mean)
     scale = _scale(precision)
     unit, length = _unit(w)
@@ -376,6 +378,7 @@ def wedge(
     >>> wedge([1.0, 0.0], [0.0, 2.0], [0.0, 0.0], 1.0).second.round(6).tolist()
     [[0.25, 0.159155], [0.159155, 0.25]]
     """
+    kink = _validate.share("kink", kink)
     u, theta = _pair_of_vectors("weight_u", weight_u, mean)
     v, theta = _pair_of_vectors("weight_v", weight_v, theta)
     u, v = np.broadcast_arrays(u, v)
@@ -434,11 +437,28 @@ def _pair_of_vectors(name: str, weight: ArrayLike, mean: ArrayLike) -> tuple[Arr
     return w, theta
 
 
+def _mean_and_covariance(mean: ArrayLike, covariance: ArrayLike) -> tuple[Array, Array]:
+    m, cov = _validate.finite("mean", mean), _validate.finite("covariance", covariance)
+    if m.ndim == 0 or cov.shape[-2:] != (m.shape[-1], m.shape[-1]):
+        raise ValueError(
+            f"covariance must have shape (..., K, K) for a mean of shape (..., K), got "
+            f"{cov.shape} and {m.shape}"
+        )
+    return m, cov
+
+
+def _correlation(correlation: ArrayLike) -> Array:
+    r = _validate.finite("correlation", correlation)
+    if np.any(np.abs(r) > 1):
+        raise ValueError(
+            f"correlation must lie in [-1, 1], got {r.min(initial=0):g} to {r.max(initial=0):g}"
+        )
+    return r
+
+
 def _scale(precision: float) -> Array:
     """Deviation of the noise, zero at infinite precision."""
-    if precision != np.inf:
-        precision = _validate.positive("precision", precision)
-    return np.asarray(1 / np.sqrt(precision))
+    return np.asarray(1 / np.sqrt(_validate.positive_or_infinite("precision", precision)))
 
 
 def _unit(w: Array) -> tuple[Array, Array]:

@@ -88,7 +88,7 @@ def test_problem_on_the_neurons(name: str) -> None:
     [
         (lambda n, w, x: deep.hessian_norms(n, w[:-1], x), "weights must have shape"),
         (lambda n, w, x: deep.hessian_norms(n, w, x[:-1]), "point must have shape"),
-        (lambda n, w, x: deep.hessian_norms(n, w, x, outputs=[1]), "output must be"),
+        (lambda n, w, x: deep.hessian_norms(n, w, x, outputs=[1]), "outputs must consist of"),
         (lambda n, w, x: deep.hessian_norms(n, w, x, tolerance=0), "tolerance must be positive"),
         (lambda n, w, x: deep.hessian_product(n, w, x, w[:-1]), "vectors must have shape"),
         (lambda n, w, x: deep.hessian_operator(n, w, x, output=2), "output must be"),

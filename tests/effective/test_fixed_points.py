@@ -7,6 +7,7 @@ import pytest
 
 from traindyn import effective, gaussian
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics, limit
+from traindyn.problems.projection_model import Local, ProjectionModel
 
 
 def _orthonormal(k: int = 3, precision: float = 10.0) -> KGaussianMixture:
@@ -101,3 +102,17 @@ def test_not_converged_names_the_residual() -> None:
         effective.find(problem, far, limit=True, max_iterations=1)
     with pytest.raises(ValueError, match="tolerance must be positive"):
         effective.find(problem, limit=True, tolerance=0.0)
+
+
+def test_jacobian_at_the_edge_of_the_domain() -> None:
+    """Where R_perp is zero the differences are one-sided, and the slope is not cut in half."""
+    local = Local(
+        lambda z, u, label: 0.5 * (z[0] - u[0]) ** 2,
+        lambda z, u, label: np.array([z[0] - u[0]]),
+        lambda z, u, label: np.array([[1.0]]),
+    )
+    problem = ProjectionModel(local, np.zeros((1, 1)), np.ones(1), precision=4.0, dimension=100)
+    found = effective.find(problem, problem.initial_statistics(), rule=gaussian.gauss_hermite(2, 4))
+    assert abs(found.statistics.R_perp[0, 0]) < 1e-9
+    # m goes at the rate 1 / precision, R at twice that.
+    np.testing.assert_allclose(found.eigenvalues.real, [-0.25, -0.5], atol=1e-6)

@@ -37,7 +37,7 @@ def batch_order(
     total = _validate.integer("n", n, least=1)
     each = _validate.integer("size", size, least=1, most=total)
     count = _validate.integer("steps", steps, least=0)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     per_epoch = total // each
     epochs = [
         generator.permutation(total)[: per_epoch * each].reshape(per_epoch, each)

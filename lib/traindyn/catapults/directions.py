@@ -64,7 +64,12 @@ class Directions(NamedTuple):
         -------
         ndarray of int, shape (T,)
         """
-        eta = np.broadcast_to(_validate.finite("step_sizes", step_sizes), len(self.losses))
+        eta = _validate.finite("step_sizes", step_sizes)
+        if eta.shape not in ((), (len(self.losses),)):
+            raise ValueError(
+                f"step_sizes must have shape () or ({len(self.losses)},), got {eta.shape}"
+            )
+        eta = np.broadcast_to(eta, len(self.losses))
         above = eta[:, None] * self.eigenvalues > self.losses.shape[1]
         return np.asarray(above.sum(axis=1))
 
@@ -101,6 +106,7 @@ def eigen_observer(
     True
     """
     y = _validate.finite("labels", labels)
+    _validate.providing("model", model, "outputs", "tangent_kernel")
 
     def observe(weights: Any) -> Array:
         values, vectors = np.linalg.eigh(model.tangent_kernel(weights, batch))
@@ -126,7 +132,7 @@ def directions(run: Training) -> Directions:
     ValueError
         If the run did not observe that.
     """
-    seen = np.asarray(run.observed)
+    seen = _validate.finite("run.observed", run.observed)
     if seen.ndim != 3 or seen.shape[1] != 2:
         raise ValueError(f"run must have observed arrays (2, N), got shape {seen.shape}")
     return Directions(seen[:, 0], seen[:, 1])
@@ -192,6 +198,10 @@ def descent_bound(
     >>> float(descent_bound(0.5, 1.0, step_size=0.5, curvature=1.0))
     0.125
     """
-    eta, beta = np.asarray(step_size, np.float64), np.asarray(curvature, np.float64)
-    drop = eta * (1 - eta * beta / 2) * np.asarray(squared_gradients)
-    return np.asarray(np.asarray(losses) - drop)
+    now, squares, eta, beta = _validate.broadcast(
+        losses=_validate.finite("losses", losses),
+        squared_gradients=_validate.finite("squared_gradients", squared_gradients),
+        step_size=_validate.finite("step_size", step_size),
+        curvature=_validate.finite("curvature", curvature),
+    )
+    return np.asarray(now - eta * (1 - eta * beta / 2) * squares)

@@ -86,10 +86,10 @@ def train_one_by_one(
     y = _validate.finite("labels", labels, shape=(n,))
     m = _validate.integer("width", width, least=1)
     eta = _validate.positive("step_size", step_size)
-    chosen = np.asarray(order, dtype=np.int64)
-    if chosen.ndim != 1 or (chosen.size and not 0 <= chosen.min() <= chosen.max() < n):
-        raise ValueError(f"order must be a list of indices below {n}, got shape {chosen.shape}")
-    generator = np.random.default_rng(rng)
+    if n == 0:
+        raise ValueError(f"inputs must have at least one row, got shape {x.shape}")
+    chosen = _validate.integers("order", order, least=0, most=n - 1, shape=(None,))
+    generator = _validate.generator("rng", rng)
     z = x @ generator.standard_normal((m, d)).T
     signs = np.where(generator.random(m) < 0.5, 1.0, -1.0)
     gram, root = x @ x.T, np.sqrt(m)

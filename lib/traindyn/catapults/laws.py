@@ -158,7 +158,6 @@ def _add(series: Series, k: int, change: Fraction) -> Series:
     return (*series[:k], series[k] + change, *series[k + 1 :])
 
 
-@lru_cache
 def final_kernel_series(order: int) -> Series:
     r"""Return the expansion of step size times kernel after a catapult, from 2 + excess.
 
@@ -184,7 +183,11 @@ def final_kernel_series(order: int) -> Series:
     >>> [str(each) for each in final_kernel_series(5)]
     ['2', '-1', '-2/3', '-4/9', '-14/135', '76/405']
     """
-    order = _validate.integer("order", order, least=1)
+    return _final_kernel_series(_validate.integer("order", order, least=1))
+
+
+@lru_cache
+def _final_kernel_series(order: int) -> Series:
     invariant = _invariant(order + 1)
     zero = (Fraction(0),) * (order + 2)
     start = _add(zero, 1, Fraction(1))
@@ -194,7 +197,6 @@ def final_kernel_series(order: int) -> Series:
     return _add(end, 0, Fraction(2))[: order + 1]
 
 
-@lru_cache
 def peak_series(order: int) -> PeakSeries:
     r"""Return the expansions of the largest u of a catapult, at the worst and at the best phase.
 
@@ -222,7 +224,11 @@ def peak_series(order: int) -> PeakSeries:
     0 0 1/2 1/3 0 -11/45
     0 0 1/2 1/3 1/8 -7/90
     """
-    order = _validate.integer("order", order, least=2)
+    return _peak_series(_validate.integer("order", order, least=2))
+
+
+@lru_cache
+def _peak_series(order: int) -> PeakSeries:
     invariant = _invariant(order)
     slope = {(i - 1, j): i * value for (i, j), value in invariant.items() if i > 0}
     zero = (Fraction(0),) * (order + 1)

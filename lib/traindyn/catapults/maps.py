@@ -285,14 +285,11 @@ def fate(
         raise ValueError(f"kernel must be non-negative, got {values[1].min():g}")
     most = _validate.integer("most_steps", most_steps, least=1)
     small = _validate.positive("tolerance", tolerance)
-    try:
-        shape = np.broadcast_shapes(*(value.shape for value in values))
-    except ValueError as error:
-        shapes = ", ".join(str(value.shape) for value in values)
-        raise ValueError(f"arguments must have shapes that broadcast, got {shapes}") from error
-    e, k, eta, c, y = (np.broadcast_to(value, shape).ravel() for value in values)
+    names = ("residual", "kernel", "step_size", "coupling", "label")
+    common = _validate.broadcast(**dict(zip(names, values)))
+    e, k, eta, c, y = (value.ravel() for value in common)
     found = _fates(e, k, eta, c, y, most, small)
-    return Fate(*(column.reshape(shape) for column in found))
+    return Fate(*(column.reshape(common[0].shape) for column in found))
 
 
 def reduced(
@@ -321,9 +318,12 @@ def reduced(
     >>> float(u), float(v), float(w)
     (4.0, 3.0, 2.0)
     """
-    e = _validate.finite("residual", residual)
-    scale = coupling * step_size**2
-    return Reduced(scale * e**2, step_size * np.asarray(kernel, np.float64), scale * e * label)
+    e, at = _validate.broadcast(
+        residual=_validate.finite("residual", residual), kernel=_validate.finite("kernel", kernel)
+    )
+    eta, y = _validate.positive("step_size", step_size), _validate.number("label", label)
+    scale = _validate.positive("coupling", coupling) * eta**2
+    return Reduced(scale * e**2, eta * at, scale * e * y)
 
 
 def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
@@ -344,7 +344,9 @@ def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     >>> [float(z) for z in reduced_step(4.0, 4.5, 0.5)[:2]]
     [4.0, 4.5]
     """
-    u, v, w = (np.asarray(z, dtype=np.float64) for z in (u, v, w))
+    u, v, w = _validate.broadcast(
+        u=_validate.finite("u", u), v=_validate.finite("v", v), w=_validate.finite("w", w)
+    )
     factor = 1 - v + u + w
     return Reduced(factor**2 * u, v - u * (4 - v) - 4 * w, factor * w)
 
@@ -367,11 +369,13 @@ def jacobian(
     >>> jacobian(0.0, 1.0, step_size=0.5, coupling=0.1, label=1.0).tolist()
     [[0.5, -0.0], [-0.2, 1.0]]
     """
-    e, eta, c, y = residual, step_size, coupling, label
+    e, at = _validate.number("residual", residual), _validate.number("kernel", kernel)
+    eta, c = _validate.positive("step_size", step_size), _validate.positive("coupling", coupling)
+    y = _validate.number("label", label)
     return np.array(
         [
-            [1 - eta * kernel + c * eta**2 * (3 * e**2 + 2 * y * e), -eta * e],
-            [-4 * eta * c * (2 * e + y) + 2 * eta**2 * c * e * kernel, 1 + eta**2 * c * e**2],
+            [1 - eta * at + c * eta**2 * (3 * e**2 + 2 * y * e), -eta * e],
+            [-4 * eta * c * (2 * e + y) + 2 * eta**2 * c * e * at, 1 + eta**2 * c * e**2],
         ]
     )
 
@@ -459,6 +463,7 @@ def subcritical_drift(u: float, v: float, w: float = 0.0) -> float:
     >>> round(subcritical_drift(1.21e-6, 1.0, -0.44e-6) * 1e6, 3)
     -1.87
     """
+    u, v, w = _validate.number("u", u), _validate.number("v", v), _validate.number("w", w)
     if not 0 < v < 2:
         raise ValueError(f"v must be in (0, 2), got {v:g}")
     return -u * (4 - v) / (v * (2 - v)) - 4 * w / v
@@ -505,4 +510,6 @@ def limit_orbits(excess: float, *, phases: int = 64, start: float = 1e-14) -> tu
     lowest = _validate.positive("start", start)
     begin = lowest * (1 + delta) ** (2 * np.arange(count) / count)
     found = fate(np.sqrt(begin), 2 + delta, step_size=1.0, coupling=1.0, most_steps=10**7)
+    if np.any(found.diverged >= 0):
+        raise ValueError(f"start must be small, got {start!r}, from where runs diverge")
     return 2 * found.peak, found.kernel

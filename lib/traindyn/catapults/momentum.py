@@ -133,8 +133,9 @@ def heavy_ball(
     """
     eta = np.asarray(_validate.positive("step_size", step_size))
     scale = np.asarray(eta * np.sqrt(_validate.positive("coupling", coupling)))
-    p, q, goal = _lengths(residual, kernel, eta, scale, label)
-    beta = _momentum(momentum)
+    e, at = _validate.number("residual", residual), _validate.number("kernel", kernel)
+    p, q, goal = _lengths(e, at, eta, scale, label)
+    beta = _momentum(_validate.number("momentum", momentum))
     shrink = float(eta) * _validate.non_negative("decay", decay)
     count = _validate.integer("steps", steps, least=0)
     residuals, kernels, lost = _orbit(float(p), float(q), float(goal), shrink, beta, count)
@@ -184,8 +185,13 @@ def heavy_ball_fate(
     if np.any(eta <= 0):
         raise ValueError(f"step_size must be positive, got {eta.min():g}")
     root = float(np.sqrt(_validate.positive("coupling", coupling)))
-    p, q, goal = _lengths(residual, kernel, eta, eta * root, label)
-    beta = _momentum(momentum)
+    e, at, eta, beta = _validate.broadcast(
+        residual=_validate.finite("residual", residual),
+        kernel=_validate.finite("kernel", kernel),
+        step_size=eta,
+        momentum=np.asarray(_momentum(momentum)),
+    )
+    p, q, goal = _lengths(e, at, eta, eta * root, label)
     most = _validate.integer("most_steps", most_steps, least=1)
     small = _validate.positive("tolerance", tolerance)
     arrays = np.broadcast_arrays(p, q, goal, beta, eta)
@@ -225,7 +231,7 @@ def critical_kernel(*, momentum: float = 0.0, decay: float = 0.0, step_size: flo
     >>> critical_kernel(momentum=0.9), critical_kernel(decay=0.5)
     (3.8, 2.5)
     """
-    beta = float(_momentum(momentum))
+    beta = _momentum(_validate.number("momentum", momentum))
     kept = 1 - _validate.positive("step_size", step_size) * _validate.non_negative("decay", decay)
     if kept <= 0 or (beta > 0 and kept < 1):
         raise ValueError(

@@ -93,12 +93,11 @@ class QuadraticModel:
     def __post_init__(self) -> None:
         features = _validate.finite("features", self.features, shape=(None, None))
         n, p = features.shape
-        given = np.asarray(self.curvature, dtype=np.float64)
+        curvature = _validate.finite("curvature", self.curvature)
         allowed = ((p,), (p, p), (n, p, p))
-        if given.shape not in allowed:
+        if curvature.shape not in allowed:
             shapes = " or ".join(str(shape) for shape in allowed)
-            raise ValueError(f"curvature must have shape {shapes}, got {given.shape}")
-        curvature = _validate.finite("curvature", given)
+            raise ValueError(f"curvature must have shape {shapes}, got {curvature.shape}")
         if curvature.ndim > 1 and not np.allclose(curvature, np.swapaxes(curvature, -1, -2)):
             raise ValueError("curvature must be symmetric, got a matrix that is not")
         object.__setattr__(self, "features", features)
@@ -210,8 +209,9 @@ class QuadraticModel:
         phi = self.features[0]
         shift = float(phi @ matrix @ phi) / (2 * self.scale * size)
         kernel = float(self.tangent_kernel(weights)[0, 0])
-        residual = float(self.outputs(weights)[0]) - label
-        return OneExample(residual, kernel, self.scale**2 * size, label + shift)
+        y = _validate.number("label", label)
+        residual = float(self.outputs(weights)[0]) - y
+        return OneExample(residual, kernel, self.scale**2 * size, y + shift)
 
     def _weights(self, weights: ArrayLike) -> Array:
         return _validate.finite("weights", weights, shape=(self.features.shape[1],))
@@ -242,5 +242,6 @@ def printed_kernel_step(
     ndarray, shape (n, n)
     """
     rows, turned, _ = model._parts(weights, labels)
-    lost = step_size / 4 * (4 * turned @ rows.T - step_size * turned @ turned.T)
+    eta = _validate.positive("step_size", step_size)
+    lost = eta / 4 * (4 * turned @ rows.T - eta * turned @ turned.T)
     return rows @ rows.T - lost

@@ -36,6 +36,12 @@ class KernelRegression:
     coefficients: Array
     bandwidth: float
 
+    def __post_init__(self) -> None:
+        """Check shapes and ranges."""
+        centres = _validate.finite("centres", self.centres, shape=(None, None))
+        _validate.finite("coefficients", self.coefficients, shape=(len(centres),))
+        _validate.positive("bandwidth", self.bandwidth)
+
     def outputs(self, inputs: ArrayLike) -> Array:
         """Return the predictions.
 

@@ -69,14 +69,24 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[TrainingState], flo
     >>> [rule(TrainingState(t, [], [], None)) for t in (0, 9, 10, 19)]
     [0.5, 0.5, 1.0, 1.0]
     """
+    steps = _validate.integer("steps", steps, least=0)
     if callable(step_size):
         given = step_size
         return lambda state: _validate.positive("step_size", given(state))
     if isinstance(step_size, np.ndarray) and step_size.ndim:
-        rates = _validate.finite("step_size", step_size, shape=(steps,))
+        rates = _validate.finite("step_size", step_size)
+        if rates.shape != (steps,):
+            raise ValueError(
+                f"step_size must have shape ({steps}) for so many steps, got {rates.shape}"
+            )
         if np.any(rates <= 0):
             raise ValueError(f"step_size must be positive, got {rates.min():g}")
     elif isinstance(step_size, Sequence):
+        if any(np.shape(each) != (2,) for each in step_size):
+            raise ValueError(
+                f"step_size must be a number, an array or pairs of a step and a number, "
+                f"got {step_size!r}"
+            )
         starts = [_validate.integer("step_size steps", start, least=0) for start, _ in step_size]
         if not starts or starts[0] != 0 or any(b <= a for a, b in pairwise(starts)):
             raise ValueError(

@@ -49,7 +49,9 @@ def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:
     """
     matrix = _validate.finite("kernel", kernel, shape=(None, None))
     n = len(matrix)
-    most = _validate.integer("leading", count, least=1, most=n)
+    if matrix.shape != (n, n):
+        raise ValueError(f"kernel must be square, got shape {matrix.shape}")
+    most = _validate.integer("count", count, least=1, most=n)
     values, vectors = eigh(matrix, subset_by_index=[n - most, n - 1], check_finite=False)
     return values[::-1], vectors[:, ::-1]
 
@@ -93,7 +95,8 @@ def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
     """
     e = _validate.finite("residuals", residuals, shape=(None,))
     matrix = _validate.symmetric("kernel", kernel, size=e.size)
-    _, vectors = leading_eigenpairs(matrix, leading)
+    most = _validate.integer("leading", leading, least=1, most=e.size)
+    _, vectors = leading_eigenpairs(matrix, most)
     top = float(np.sum((vectors.T @ e) ** 2)) / e.size
     return Split(top, max(0.0, float(e @ e) / e.size - top))
 
@@ -149,6 +152,8 @@ def remainders(residuals: ArrayLike, kernels: ArrayLike, *, step_size: float) ->
     values, vectors = np.linalg.eigh(matrices)
     top, p = values[:, -1], vectors[:, :, -1]
     along = np.einsum("ti,ti->t", p, e)
+    if np.any(along[:-1] == 0):
+        raise ValueError("residuals must not vanish along the top eigenvectors of kernels")
     ahead = np.einsum("ti,ti->t", p[:-1], e[1:])
     moved = np.einsum("ti,tij,tj->t", p[:-1], matrices[1:], p[:-1])
     return Remainders(ahead / along[:-1] - 1 + eta * top[:-1], top[:-1] - moved, along**2 / 2, top)
@@ -209,8 +214,15 @@ def is_catapult(
     False
     """
     values = _validate.finite("losses", losses, shape=(None,))
+    if values.size == 0:
+        raise ValueError("losses must not be empty")
+    start, end = (
+        _validate.number("kernel_start", kernel_start),
+        _validate.number("kernel_end", kernel_end),
+    )
+    critical = _validate.number("critical_kernel", critical_kernel)
     risen = values.max() > 2 * values[0] and values[-1] < values[0]
-    return bool(risen and kernel_end < kernel_start and kernel_end < critical_kernel)
+    return bool(risen and end < start and end < critical)
 
 
 def batch_threshold(step_size: float, *, diagonal: float, off_diagonal: float) -> float:

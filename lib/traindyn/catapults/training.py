@@ -131,6 +131,7 @@ def critical_step(model: Trainable[W, B], weights: W, batch: B) -> float:
         The number of residuals over the largest eigenvalue of the kernel; infinite where the
         kernel is zero, as in a network whose gates are all closed.
     """
+    _validate.providing("model", model, "tangent_kernel")
     kernel = model.tangent_kernel(weights, batch)
     return _critical(len(kernel), float(leading_eigenpairs(kernel, 1)[0][0]))
 
@@ -208,8 +209,14 @@ def train(
     >>> bool(run.losses[-1] < 1e-3 * run.losses[0]), run.diverged
     (True, None)
     """
+    _validate.providing("model", model, "prepare", "outputs", "gradient", "descend")
+    for name, array in zip(getattr(weights, "_fields", range(len(weights))), weights):
+        _validate.finite(f"weights.{name}", array)
+    target_loss = _validate.number("stop", stop)
     whole = model.prepare(inputs)
     n = len(whole[0])
+    if n == 0:
+        raise ValueError("inputs must have at least one row, got none")
     y = _labels("labels", labels, model.outputs(weights, whole))
     total = _validate.integer("steps", steps, least=0)
     rate = step_sizes(step_size, total)
@@ -234,7 +241,7 @@ def train(
     rates: list[float] = []
     batches = np.empty((0, size), dtype=np.int64)
     if size < n:
-        batches = batch_order(n, size, total, rng=np.random.default_rng(rng))
+        batches = batch_order(n, size, total, rng=_validate.generator("rng", rng))
     state = None if optimiser is None else optimiser.init(weights)
     diverged = None
     for t in range(total + 1):
@@ -266,7 +273,7 @@ def train(
             if (loss if unseen is None else other) < least:
                 least = loss if unseen is None else other
                 best, best_step = now, t
-            if loss <= stop:
+            if loss <= target_loss:
                 break
         if t == total:
             break

@@ -96,7 +96,7 @@ def draw_start(
     """
     m = _validate.integer("width", width, least=1)
     count = _validate.integer("replicas", replicas, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     active = generator.binomial(m, 0.5, size=count)
     sums = generator.standard_normal(count)
     others = np.where(active > 1, generator.chisquare(np.maximum(active - 1, 1)), 0.0)
@@ -196,7 +196,7 @@ class TwoLayerModel:
         """
         m = _validate.integer("width", width, least=1)
         d = _validate.integer("dimension", dimension, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         first = generator.standard_normal((m, d))
         second = generator.standard_normal(m)
         return Weights(first, np.where(second > 0, 1.0, -1.0) if signs else second)
@@ -237,6 +237,7 @@ class TwoLayerModel:
         -------
         ndarray
         """
+        self._check(weights, batch)
         z = batch.inputs @ weights.first.T
         return self._forward(weights, batch, z)[0]
 
@@ -254,8 +255,11 @@ class TwoLayerModel:
         residuals : ndarray, shape (n,)
         gradient : Weights
         """
+        self._check(weights, batch)
         z = batch.inputs @ weights.first.T
         outputs, by_second, by_z = self._forward(weights, batch, z)
+        if np.shape(labels) != outputs.shape:
+            raise ValueError(f"labels must have shape {outputs.shape}, got {np.shape(labels)}")
         residuals = outputs - labels
         scaled = residuals / np.sqrt(weights.second.size)
         by_z *= scaled[:, None]
@@ -287,6 +291,7 @@ class TwoLayerModel:
         -------
         ndarray
         """
+        self._check(weights, batch)
         z = batch.inputs @ weights.first.T
         _, by_second, by_z = self._forward(weights, batch, z)
         width = weights.second.size
@@ -312,6 +317,7 @@ class TwoLayerModel:
             For a Taylor model of an activation that is not piecewise linear: its gradient has one
             more derivative of the activation.
         """
+        self._check(weights, batch)
         width, d = weights.first.shape
         v, v0 = weights.second, self.expansion.second
         root = np.sqrt(width * d)
@@ -328,6 +334,17 @@ class TwoLayerModel:
         moved = weights.first - self.expansion.first
         first = (batch.slope * v) @ self.expansion.first
         return np.asarray((first + (batch.slope * v0) @ moved) / root)
+
+    def _check(self, weights: Weights, batch: Batch) -> None:
+        """Refuse other shapes than those of the expansion; entries are the caller's matter."""
+        for name, found, wanted in zip(Weights._fields, weights, self.expansion):
+            if np.shape(found) != np.shape(wanted):
+                raise ValueError(
+                    f"weights.{name} must have shape {np.shape(wanted)}, got {np.shape(found)}"
+                )
+        rows, d = np.shape(batch.inputs), np.shape(self.expansion.first)[1]
+        if len(rows) != 2 or rows[1] != d:
+            raise ValueError(f"batch.inputs must have shape (any, {d}), got {rows}")
 
     @property
     def _gated(self) -> bool:

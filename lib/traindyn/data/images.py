@@ -73,7 +73,15 @@ class Images:
         -------
         Images
         """
-        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
+        chosen: slice | NDArray[Any] = slice(None)
+        if isinstance(rows, slice):
+            chosen = rows
+        elif np.asarray(rows).dtype == bool:
+            chosen = _validate.mask("rows", rows, size=len(self))
+        else:
+            chosen = _validate.integers(
+                "rows", rows, least=-len(self), most=len(self) - 1, shape=(None,)
+            )
         return replace(self, inputs=self.inputs[chosen], labels=self.labels[chosen])
 
 
@@ -134,7 +142,7 @@ def choose(
     if rng is None:
         rows = rows[:count]
     else:
-        rows = np.random.default_rng(rng).choice(rows, count, replace=False)
+        rows = _validate.generator("rng", rng).choice(rows, count, replace=False)
     pixels = raw.pixels[rows].reshape(count, -1)
     inputs = pixels / float(raw.top)
     if scale == "standard":
@@ -149,7 +157,7 @@ def choose(
 def _positions(names: tuple[str, ...], classes: Sequence[int | str] | None) -> list[int]:
     if classes is None:
         return list(range(len(names)))
-    if isinstance(classes, str) or len(classes) == 0:
+    if isinstance(classes, str) or not _validate.listed("classes", classes):
         raise ValueError(f"classes must be a list of at least one class, got {classes!r}")
     found = [
         names.index(_validate.choice("classes", each, names))

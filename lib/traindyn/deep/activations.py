@@ -44,13 +44,15 @@ _PROBE = np.array([-3.17, -1.93, -1.21, -0.83, -0.37, -0.11, 0.13, 0.41, 0.79, 1
 _STEP = 1e-5
 
 
-def resolve(activation: str | Activation) -> Activation:
+def resolve(activation: str | Activation, *, name: str = "activation") -> Activation:
     """Return an activation as a function of JAX that has a derivative.
 
     Parameters
     ----------
     activation : str or callable
         A key of :data:`ACTIVATIONS`, or a function of JAX acting entry by entry.
+    name : str, default "activation"
+        What messages call it.
 
     Returns
     -------
@@ -74,12 +76,12 @@ def resolve(activation: str | Activation) -> Activation:
     """
     if isinstance(activation, str):
         if activation not in ACTIVATIONS:
-            known = ", ".join(repr(name) for name in ACTIVATIONS)
-            raise ValueError(f"activation must be one of {known} or callable, got {activation!r}")
+            known = ", ".join(repr(each) for each in ACTIVATIONS)
+            raise ValueError(f"{name} must be one of {known} or callable, got {activation!r}")
         return ACTIVATIONS[activation]
     if not callable(activation):
-        raise ValueError(f"activation must be a name or callable, got {activation!r}")
-    name = getattr(activation, "__name__", repr(activation))
+        raise ValueError(f"{name} must be a name or callable, got {activation!r}")
+    given = getattr(activation, "__name__", repr(activation))
     probe = jnp.asarray(_PROBE)
     try:
         value = activation(probe)
@@ -87,26 +89,26 @@ def resolve(activation: str | Activation) -> Activation:
         jax.vmap(jax.grad(jax.grad(activation)))(probe)
     except Exception as error:  # whatever a foreign function raises when it is traced
         raise ValueError(
-            f"activation must have a derivative, got {name}, which JAX cannot differentiate"
+            f"{name} must have a derivative, got {given}, which JAX cannot differentiate"
         ) from error
     apart = jnp.stack([activation(z) for z in probe])
     if value.shape != probe.shape or not np.allclose(
         value, apart, rtol=1e-12, atol=1e-12, equal_nan=True
     ):
-        raise ValueError(f"activation must act entry by entry, got {name}")
+        raise ValueError(f"{name} must act entry by entry, got {given}")
     if not np.all(np.isfinite(derivative)):
-        raise ValueError(f"activation must have a derivative, got {name}, where it is not finite")
+        raise ValueError(f"{name} must have a derivative, got {given}, where it is not finite")
     slope = (activation(probe + _STEP) - activation(probe - _STEP)) / (2 * _STEP)
     # A central difference is off by the square of the step, times a third derivative.
     if not np.allclose(derivative, slope, rtol=1e-5, atol=1e-7):
         worst = int(np.argmax(np.abs(derivative - slope)))
         raise ValueError(
-            f"activation must have the derivative of its values, got {name}, with "
+            f"{name} must have the derivative of its values, got {given}, with "
             f"{float(derivative[worst]):.6g} for {float(slope[worst]):.6g} at {_PROBE[worst]}"
         )
     if not np.any(derivative):
         raise ValueError(
-            f"activation must have a derivative, got {name}, whose derivative is zero everywhere"
+            f"{name} must have a derivative, got {given}, whose derivative is zero everywhere"
         )
     return activation
 

@@ -159,7 +159,7 @@ def hessian_blocks(
         network, arrays, x, mixture, layers[first], layers[second],
         _validate.positive("tolerance", tolerance),
         _validate.integer("max_products", max_products, least=2),
-        np.random.default_rng(rng),
+        _validate.generator("rng", rng),
     )  # fmt: skip
 
     def square(values: NDArray[Any]) -> NDArray[Any]:
@@ -270,7 +270,7 @@ def vector_norm(
     starts = _validate.integer("starts", starts, least=0)
     tolerance = _validate.positive("tolerance", tolerance)
     max_rounds = _validate.integer("max_rounds", max_rounds, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     everything = np.ones((1, _layers(network).shape[1]))
 
     def largest(mixture: Array) -> _Triplets:

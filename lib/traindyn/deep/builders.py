@@ -214,7 +214,7 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
     keep = _validate.positive("keep", keep)
     if keep > 1:
         raise ValueError(f"keep must be in (0, 1], got {keep}")
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     layers = []
     for one in network.layers:
         mask = mask_of(one.connection)
@@ -256,7 +256,7 @@ def with_bottlenecks(
     one = network.layers[depth - 1]
     mask = mask_of(one.connection).copy()
     count = _validate.integer("count", count, least=1, most=mask.shape[0])
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     parents = np.resize(generator.permutation(mask.shape[1]), count)
     if shared:
         parents[:] = parents[0]
@@ -305,7 +305,7 @@ def narrow(network: Network, sizes: Sequence[int]) -> Network:
     >>> network.in_degrees[2], network.in_degrees[1][:5]
     (array([5]), array([2, 2, 2, 2, 2]))
     """
-    if len(sizes) != network.depth - 1:
+    if len(_validate.listed("sizes", sizes)) != network.depth - 1:
         raise ValueError(
             f"sizes must have one entry per hidden layer, {network.depth - 1}, got {len(sizes)}"
         )
@@ -328,15 +328,18 @@ def narrow(network: Network, sizes: Sequence[int]) -> Network:
 
 
 def _sizes(sizes: Sequence[int], name: str = "sizes") -> tuple[int, ...]:
-    if len(sizes) < 2:
-        raise ValueError(f"{name} must have at least two entries, got {list(sizes)}")
-    return tuple(_validate.integer(f"{name}[{i}]", size, least=1) for i, size in enumerate(sizes))
+    known = _validate.listed(name, sizes)
+    if len(known) < 2:
+        raise ValueError(f"{name} must have at least two entries, got {known}")
+    return tuple(_validate.integer(f"{name}[{i}]", size, least=1) for i, size in enumerate(known))
 
 
 def _functions(
     depth: int, activation: str | Activation, output_activation: str | Activation
 ) -> list[Activation]:
-    return [resolve(activation)] * (depth - 1) + [resolve(output_activation)]
+    return [resolve(activation)] * (depth - 1) + [
+        resolve(output_activation, name="output_activation")
+    ]
 
 
 def _masked(one: Layer, mask: NDArray[Any]) -> Layer:

@@ -106,7 +106,13 @@ class LossHessian:
             If the labels do not have the shape of the outputs, or are not finite.
         """
         target = _validate.finite("labels", labels)
-        shape = jax.eval_shape(self.outputs, weights, batch).shape
+        for name, tree in (("weights", weights), ("batch", batch)):
+            for leaf in jax.tree_util.tree_leaves(tree):
+                _validate.finite(name, leaf)
+        try:
+            shape = jax.eval_shape(self.outputs, weights, batch).shape
+        except (IndexError, TypeError, ValueError) as error:
+            raise ValueError(f"weights and batch must be what outputs takes: {error}") from error
         if target.shape != shape:
             raise ValueError(f"labels must have shape {shape}, got {target.shape}")
         flat, restore = ravel_pytree(weights)
@@ -156,7 +162,9 @@ class LossHessian:
             If a product is not finite.
         """
         operator = self.operator(weights, batch, labels)
-        first = None if start is None else np.reshape(start, (operator.size, 1))
+        first = None
+        if start is not None:
+            first = _validate.finite("start", start, shape=(operator.size,))[:, None]
         found = top_eigenpairs(
             operator, 1, start=first, width=1, tolerance=tolerance, which="algebraic", rng=rng
         )

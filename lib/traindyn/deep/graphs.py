@@ -392,7 +392,11 @@ def linearity(
         As :func:`inspect`, and if there are fewer than three graphs or they do not grow.
     """
     least = _validate.positive("least", least)
-    graphs = [family(size) for size in sizes] if callable(family) else list(family)
+    if callable(family):
+        known = _validate.listed("sizes", sizes)
+        graphs = [family(_validate.integer("sizes", size, least=1)) for size in known]
+    else:
+        graphs = _validate.listed("family", family)
     if len(graphs) < 3:
         raise ValueError(f"family must have at least three graphs, got {len(graphs)}")
     counts = [_hidden_neurons(graph) for graph in graphs]
@@ -441,12 +445,13 @@ def random_graph(sizes: Sequence[int], in_degrees: Sequence[int], *, rng: RNG) -
     ValueError
         If the lengths disagree or a number is out of range.
     """
+    sizes, in_degrees = _validate.listed("sizes", sizes), _validate.listed("in_degrees", in_degrees)
     if len(in_degrees) != len(sizes) - 1 or len(sizes) < 2:
         raise ValueError(
             "in_degrees must have one entry less than sizes, "
             f"got {len(in_degrees)} for {len(sizes)}"
         )
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     graph = nx.DiGraph()
     earlier: list[tuple[int, int]] = []
     before: list[tuple[int, int]] = []

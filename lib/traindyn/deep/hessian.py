@@ -229,11 +229,17 @@ def hessian_norms(
     x = network.check_point(point)
     tolerance = _validate.positive("tolerance", tolerance)
     max_products = _validate.integer("max_products", max_products, least=1)
-    chosen = np.arange(network.outputs) if outputs is None else np.atleast_1d(np.asarray(outputs))
+    chosen = np.arange(network.outputs)
+    if outputs is not None:
+        chosen = _validate.integers(
+            "outputs", np.atleast_1d(outputs), least=0, most=network.outputs - 1, shape=(None,)
+        )
+    if chosen.size == 0:
+        raise ValueError("outputs must not be empty")
     arrays = jax.device_put(network.unpack(weights))
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     found = [
-        _norm(network, arrays, x, network.check_output(int(k)), tolerance, max_products, vectors,
+        _norm(network, arrays, x, int(k), tolerance, max_products, vectors,
               generator)
         for k in chosen
     ]  # fmt: skip
@@ -288,7 +294,7 @@ def hessian_ball(
     centre = _validate.finite("weights", weights, shape=(network.parameters,))
     radius = _validate.non_negative("radius", radius)
     points = _validate.integer("points", points, least=0)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     arms = np.zeros((network.parameters, 0))
     if along is not None:
         arms = _validate.finite("along", along, shape=(network.parameters, None))

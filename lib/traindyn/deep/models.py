@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
@@ -107,7 +107,7 @@ class Model:
         """
         factor = _validate.positive("scale", scale)
         start = _validate.choice("biases", biases, ("zero", "normal"))
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         found = []
         for one in self.architecture.parameters():
             if self.parameterisation == "pytorch":
@@ -125,6 +125,7 @@ class Model:
 
     def outputs(self, weights: Weights, batch: Batch) -> Array:
         """Return the outputs, shape (n,), or (n, k) if there are several."""
+        self._check(weights, batch)
         return np.asarray(_outputs(self, tuple(weights), batch.inputs))
 
     def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
@@ -141,6 +142,8 @@ class Model:
         residuals : ndarray, shape of the outputs
         gradient : tuple of array
         """
+        self._check(weights, batch)
+        check_labels(labels, len(batch.inputs), self.architecture.outputs)
         residuals, gradient = _gradient(self, tuple(weights), batch.inputs, labels)
         return np.asarray(residuals), gradient
 
@@ -166,12 +169,25 @@ class Model:
         That of a perceptron is put together layer by layer; other architectures form the
         gradient of every output, n k times as many numbers as weights.
         """
+        self._check(weights, batch)
         return np.asarray(_kernel(self, tuple(weights), batch.inputs))
 
     def input_gradients(self, weights: Weights, batch: Batch) -> Array:
         """Return the gradients of the outputs in the inputs, shape (n, d) or (n, k, d)."""
+        self._check(weights, batch)
         found: Array = np.asarray(_input_gradients(self, tuple(weights), batch.inputs))
         return found[:, 0] if self.architecture.outputs == 1 else found
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(one.shape for one in self.architecture.parameters())
+
+    def _check(self, weights: Weights, batch: Batch) -> None:
+        """Refuse other shapes than those of the architecture; entries are the caller's matter."""
+        found = tuple(np.shape(w) for w in weights)
+        if found != self._shapes:
+            raise ValueError(f"weights must have the shapes {self._shapes}, got {found}")
+        check_inputs(batch, self.architecture.inputs)
 
     def apply(self, weights: Weights, inputs: jax.Array) -> jax.Array:
         """Return the outputs as :meth:`outputs` does, as a function that JAX differentiates."""
@@ -361,10 +377,25 @@ def vision_transformer(
     return Model(architecture, parameterisation)
 
 
+def check_inputs(batch: Batch, size: int) -> None:
+    """Refuse a batch of other inputs than those of so many entries."""
+    shape = np.shape(batch.inputs)
+    if len(shape) != 2 or shape[1] != size:
+        raise ValueError(f"batch.inputs must have shape (any, {size}), got {shape}")
+
+
+def check_labels(labels: Array, count: int, outputs: int) -> None:
+    """Refuse labels of another shape than that of the outputs."""
+    wanted = (count,) if outputs == 1 else (count, outputs)
+    if np.shape(labels) != wanted:
+        raise ValueError(f"labels must have shape {wanted}, got {np.shape(labels)}")
+
+
 def _several(name: str, sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
-    if len(sizes) < least:
-        raise ValueError(f"{name} must have at least {least} entries, got {list(sizes)}")
-    return tuple(_validate.integer(f"every entry of {name}", size, least=1) for size in sizes)
+    known = _validate.listed(name, sizes)
+    if len(known) < least:
+        raise ValueError(f"{name} must have at least {least} entries, got {known}")
+    return tuple(_validate.integer(f"every entry of {name}", size, least=1) for size in known)
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, int, int]:

@@ -161,7 +161,7 @@ class Network:
 
     def initial(self, *, rng: RNG) -> Array:
         """Draw standard Gaussian weights, shape (P,)."""
-        return np.random.default_rng(rng).standard_normal(self.parameters)
+        return _validate.generator("rng", rng).standard_normal(self.parameters)
 
     def values(self, weights: ArrayLike, points: ArrayLike) -> Array:
         """Compute the outputs at points.

@@ -239,7 +239,7 @@ def gradient_squares(
     ndarray, shape (draws,)
     """
     draws = _validate.integer("draws", draws, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     weights = generator.standard_normal((draws, network.parameters))
     if point is None:
         points = generator.standard_normal((draws, network.inputs))

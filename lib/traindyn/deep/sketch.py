@@ -212,6 +212,7 @@ def sketch(text: str) -> Sketch:
     """
     groups: dict[str, Group] = {}
     arrows: list[tuple[str, str, str]] = []
+    _validate.instance("text", text, str)
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             for arrow in _read_line(line.split("#")[0], groups):

@@ -97,7 +97,12 @@ def columns_threshold(matrices: Sequence[ArrayLike], radius: float, probability:
     -------
     float
     """
-    arrays = [_validate.finite(f"matrices[{i}]", b) for i, b in enumerate(matrices)]
+    arrays = [
+        _validate.finite(f"matrices[{i}]", b, shape=(None, None))
+        for i, b in enumerate(_validate.listed("matrices", matrices))
+    ]
+    if not arrays:
+        raise ValueError("matrices must not be empty")
     radius, p = _validate.non_negative("radius", radius), _probability(probability)
     norm = max(float(np.linalg.norm(array, 2)) for array in arrays)
     frobenius = max(float(np.linalg.norm(array)) for array in arrays)

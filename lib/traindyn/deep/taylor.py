@@ -18,7 +18,8 @@ is the network with its gates frozen, in three it is that less the term with all
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
@@ -115,7 +116,9 @@ class TaylorModel:
             If a shape differs from that of the expansion.
         """
         now = self._check(weights)
-        return np.asarray(_outputs(self.model, self.kind, self.expansion, now, batch.inputs))
+        with _fitting("batch"):
+            found = _outputs(self.model, self.kind, self.expansion, now, batch.inputs)
+        return np.asarray(found)
 
     def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
         r"""Return residuals, and the gradient of :math:`\frac12 \sum e^2`.
@@ -137,9 +140,10 @@ class TaylorModel:
             If a shape differs from that of the expansion.
         """
         now = self._check(weights)
-        residuals, gradient = _gradient(
-            self.model, self.kind, self.expansion, now, batch.inputs, labels
-        )
+        with _fitting("batch and labels"):
+            residuals, gradient = _gradient(
+                self.model, self.kind, self.expansion, now, batch.inputs, labels
+            )
         return np.asarray(residuals), gradient
 
     def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
@@ -153,20 +157,31 @@ class TaylorModel:
         The gradient of every output is formed, n k times as many numbers as weights.
         """
         now = self._check(weights)
-        return np.asarray(_kernel(self.model, self.kind, self.expansion, now, batch.inputs))
+        with _fitting("batch"):
+            found = _kernel(self.model, self.kind, self.expansion, now, batch.inputs)
+        return np.asarray(found)
 
     def input_gradients(self, weights: Weights, batch: Batch) -> Array:
         """Return the gradients of the outputs in the inputs, shape (n, d) or (n, k, d)."""
         now = self._check(weights)
-        return np.asarray(
-            _input_gradients(self.model, self.kind, self.expansion, now, batch.inputs)
-        )
+        with _fitting("batch"):
+            found = _input_gradients(self.model, self.kind, self.expansion, now, batch.inputs)
+        return np.asarray(found)
 
     def _check(self, weights: Weights) -> Weights:
         found, expected = ([np.shape(w) for w in each] for each in (weights, self.expansion))
         if found != expected:
             raise ValueError(f"weights must have the shapes {expected}, got {found}")
         return tuple(weights)
+
+
+@contextmanager
+def _fitting(names: str) -> Iterator[None]:
+    """Say by name what JAX could not put through the model."""
+    try:
+        yield
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"{names} must have shapes that fit the model: {error}") from error
 
 
 def _expand(

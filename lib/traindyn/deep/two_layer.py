@@ -69,9 +69,9 @@ class TwoLayerNorm:
     def __post_init__(self) -> None:
         """Check the arguments."""
         resolve(self.activation)
-        if not 1 <= self.width <= 1e300:
+        if not 1 <= _validate.number("width", self.width) <= 1e300:
             raise ValueError(f"width must be in [1, 1e300], got {self.width}")
-        if not 0 < self.square <= 100:
+        if not 0 < _validate.number("square", self.square) <= 100:
             raise ValueError(f"square must be in (0, 100], got {self.square}")
 
     @cached_property

@@ -213,9 +213,12 @@ class MeanField:
         basis = hard_basis(self.problem, hard)
         index = _validate.integer("neuron", neuron, least=0, most=self.problem.width - 1)
         kept = self.paths[0].preactivations
+        step = _validate.integer("step", step, least=0)
         if step not in kept:
             raise ValueError(f"step must be one of those kept, {sorted(kept)}, got {step}")
-        chosen = self.paths if seed is None else (self.paths[seed],)
+        chosen = self.paths
+        if seed is not None:
+            chosen = (chosen[_validate.integer("seed", seed, least=0, most=len(chosen) - 1)],)
         weights, features = [], []
         for paths in chosen:
             both = self.problem.block_weights(paths.preactivations[step], paths.labels)
@@ -330,7 +333,7 @@ def solve(
         paths=_validate.integer("paths", paths, least=least, most=2**24),
         keep=tuple(
             _validate.integer("keep", each, least=0, most=count)
-            for each in ((count,) if keep is None else keep)
+            for each in ((count,) if keep is None else _validate.listed("keep", keep))
         ),
         radius=_validate.positive("radius", radius),
         by_parts=_validate.choice("star", star, ("parts", "gradient")) == "parts",
@@ -347,7 +350,8 @@ def solve(
             f"{needed / 4:.3g}, or {needed / 2**30:.0f} GiB"
         )
     number = _validate.integer("seeds", seeds, least=1)
-    runs = map_replicas(partial(_run, setting), number, rng=rng, workers=workers)
+    generator = _validate.generator("rng", rng)
+    runs = map_replicas(partial(_run, setting), number, rng=generator, workers=workers)
     stacked = [np.stack(each) for each in zip(*(run.kernels for run in runs))]
     both = None
     if moments:

@@ -100,18 +100,21 @@ def measure(
     >>> found.response[:, 0, 0, 0].round(2)
     array([0.  , 0.  , 1.  , 0.93])
     """
-    x, y = data.inputs, data.labels
+    x = _validate.finite("data.inputs", data.inputs, shape=(None, None))
     (n, d), m = x.shape, problem.width
+    y = _validate.finite("data.labels", data.labels, shape=(n,))
     theta = _validate.finite("neurons", neurons, shape=(d, m)).copy()
     total = _validate.integer("steps", steps, least=0) + 1
     rate = _validate.positive("step_size", step_size) / n
-    pushed = np.array([_validate.integer("probes", s, least=0, most=total - 2) for s in probes])
+    listed = _validate.listed("probes", probes)
+    pushed = np.array([_validate.integer("probes", s, least=0, most=total - 2) for s in listed])
     p = pushed.size
     if p and rng is None:
         raise ValueError("rng must be given with probes, got None")
     if p:
         problem.activation.second("responses")
-    generator = np.random.default_rng(rng)
+    # Without probes nothing is drawn.
+    generator = _validate.generator("rng", 0 if rng is None else rng)
     fields = generator.choice([-1.0, 1.0], size=(n, p, m))
     pushes = generator.choice([-1.0, 1.0], size=(d, p, m)) / np.sqrt(d)
     # Tangents to the pushes of the preactivations, then to those of the neurons.

@@ -37,6 +37,7 @@ _MAX_ITERATIONS = 500
 _PROX_STEPS = 200
 _TOLERANCE = 1e-9
 _DESCENT = 1.04
+_LEAST_RTOL = 1e-12
 _START = 400.0
 """Samples per dimension where the continuation in delta starts."""
 
@@ -121,7 +122,9 @@ def stable_limit(
     equations = _Equations(problem, rule)
     d = _validate.positive("delta", delta)
     if start is not None:
-        q, kappa = (_validate.positive("start", each) for each in start)
+        q, kappa = _validate.finite("start", start, shape=(2,)).tolist()
+        if q <= 0 or kappa <= 0:
+            raise ValueError(f"start must be two positive numbers, got {start!r}")
         return equations.solve(d, q, kappa)
     if d >= _START:
         return equations.solve(d, 0.0, 1 / d)
@@ -166,7 +169,10 @@ def stable_threshold(
     >>> round(stable_threshold(MultiIndex(second_layer=[8.0]), 7.0).delta, 2)
     5.95
     """
-    above = stable_limit(problem, start, rule=rule)
+    tolerance = _validate.number("rtol", rtol)
+    if not _LEAST_RTOL <= tolerance < 1:
+        raise ValueError(f"rtol must be in [{_LEAST_RTOL:g}, 1), got {rtol!r}")
+    above = stable_limit(problem, _validate.positive("start", start), rule=rule)
     if _criterion(above) <= 1:
         raise ValueError(
             f"start must be above the threshold, got a criterion of {_criterion(above):.4g} <= 1 "
@@ -184,7 +190,7 @@ def stable_threshold(
         near = _next(problem, near, delta, rule)
         return _criterion(near) - 1
 
-    root = float(brentq(gap, below.delta, above.delta, xtol=1e-12, rtol=rtol))
+    root = float(brentq(gap, below.delta, above.delta, xtol=1e-12, rtol=tolerance))
     found = _next(problem, near, root, rule)
     if not found.stable:
         raise FloatingPointError(

@@ -270,7 +270,10 @@ def threshold_curve(
     """
     grid = _grid(deltas)
     basis = hard_basis(problem, hard)
-    wanted = [_validate.integer("steps", each, least=0) for each in steps]
+    listed = _validate.listed("steps", steps)
+    if not listed:
+        raise ValueError("steps must not be empty")
+    wanted = [_validate.integer("steps", each, least=0) for each in listed]
     entropy = _seed(rng)
     statistics = np.array(
         [
@@ -437,7 +440,9 @@ def crossing_window(statistics: ArrayLike) -> slice:
     >>> crossing_window([0.2, 0.5, 0.8, 1.1, 1.3, 1.4])
     slice(1, 5, None)
     """
-    values = _validate.finite("statistics", statistics)
+    values = _validate.finite("statistics", statistics, shape=(None,))
+    if values.size == 0:
+        raise ValueError("statistics must not be empty")
     below = np.flatnonzero(values < 1)
     if below.size == 0:
         raise ValueError(f"statistics must be below one somewhere, got at least {values.min():.4g}")
@@ -549,6 +554,7 @@ def _seed(rng: RNG) -> np.random.SeedSequence:
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence([int(each) for each in rng.integers(2**32, size=4)])
+    _validate.generator("rng", rng)
     return np.random.SeedSequence(rng)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from traindyn import _validate
 from traindyn.effective._layout import Layout
 from traindyn.effective.ode import _integrate
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Dynamics, LimitDynamics
+from traindyn.problems.base import Array, Dynamics, LimitDynamics, require
 
 __all__ = ["FixedPoint", "find"]
 
@@ -37,7 +37,7 @@ class FixedPoint:
         Derivative of the drift in the packed coordinates: the entries of the statistics
         in order, of Gram matrices (fields whose name starts with R) the upper triangle.
     jacobian_error : float
-        Largest entry of the difference between the central differences of step h and 2h;
+        Largest entry of the change between differences of step h and 2h;
         about three times the truncation error, rounding included.
     eigenvalues : ndarray of complex, shape (n,)
         Of `jacobian`, decreasing real part. Their accuracy is that of `jacobian` times the
@@ -101,22 +101,22 @@ def find(
 
     Notes
     -----
-    The Jacobian is a central difference with step ``2**-20 * max(1, |u_i|)``, accurate to
-    about 1e-10 for a drift of order one; `jacobian_error` measures it.
+    The Jacobian is a difference, central inside the domain of the drift, with step
+    ``2**-20 * max(1, |u_i|)``, accurate to about 1e-10 for a drift of order one;
+    `jacobian_error` measures it.
     """
     c_delta = _validate.non_negative("c_delta", c_delta)
     tolerance = _validate.positive("tolerance", tolerance)
     max_iterations = _validate.integer("max_iterations", max_iterations, least=1)
 
     if limit:
-        if not isinstance(problem, LimitDynamics):
-            raise ValueError(
-                f"limit must be False for a problem without limit_drift, got {type(problem)}"
-            )
-        drift = problem.limit_drift
+        require(problem, "effective.find with limit=True", "limit_drift")
+        drift = cast("LimitDynamics", problem).limit_drift
     else:
+        require(problem, "effective.find", "drift")
         drift = partial(problem.drift, rule=rule, c_delta=c_delta)
     if start is None:
+        require(problem, "effective.find without a start", "initial_statistics", "ridge")
         start = _relaxed(problem, drift)
     layout = Layout(start)
 
@@ -191,10 +191,9 @@ def _shortened(
     """First of ``point + step / 2**j`` with a smaller residual, and its drift."""
     for halvings in range(_MOST_HALVINGS):
         candidate = point + step / 2**halvings
-        try:
-            value = field(candidate)
-        except (ValueError, FloatingPointError):
-            # Outside the domain, for example a Gram matrix that is not positive.
+        # Outside the domain is, for example, a Gram matrix that is not positive.
+        value = _inside(field, candidate)
+        if value is None:
             continue
         if np.all(np.isfinite(value)) and np.abs(value).max() < residual:
             return candidate, value
@@ -202,11 +201,30 @@ def _shortened(
 
 
 def _jacobian(field: Callable[[Array], Array], point: Array, step: float) -> Array:
-    """Central differences of `field`, shape (n, n), error of order ``step**2``."""
+    """Differences of `field`, shape (n, n), error of order ``step**2``.
+
+    Central ones; where one side leaves the domain of the field, as at a Gram matrix that is
+    barely positive, those of the other side.
+    """
     columns = []
     for index in range(point.size):
         width = step * max(1.0, abs(point[index]))
         shift = np.zeros_like(point)
         shift[index] = width
-        columns.append((field(point + shift) - field(point - shift)) / (2 * width))
+        ahead, behind = (_inside(field, point + sign * shift) for sign in (1, -1))
+        if ahead is not None and behind is not None:
+            columns.append((ahead - behind) / (2 * width))
+            continue
+        # Raises what the field says if both sides are outside.
+        sign = 1 if behind is None else -1
+        near, far = (field(point + sign * count * shift) for count in (1, 2))
+        columns.append(sign * (4 * near - far - 3 * field(point)) / (2 * width))
     return np.stack(columns, axis=1)
+
+
+def _inside(field: Callable[[Array], Array], point: Array) -> Array | None:
+    """Return the field, or None outside its domain."""
+    try:
+        return field(point)
+    except (ValueError, FloatingPointError):
+        return None

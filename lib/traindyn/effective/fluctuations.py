@@ -75,7 +75,7 @@ class LinearNoise:
         ndarray, shape (replicas, T, n)
         """
         replicas = _validate.integer("replicas", replicas, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         draws = generator.standard_normal((self.times.size, replicas, self.start.shape[0]))
         path = [draws[0] @ symmetric_sqrt(self.start)]
         for transition, noise, draw in zip(self.transitions, self.noises, draws[1:], strict=True):

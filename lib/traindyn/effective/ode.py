@@ -19,7 +19,7 @@ from scipy.integrate import solve_ivp
 from traindyn import _validate, gaussian
 from traindyn.effective._layout import Layout
 from traindyn.gaussian import RNG, Rule
-from traindyn.problems.base import Array, Dynamics, LimitDynamics
+from traindyn.problems.base import Array, Dynamics, LimitDynamics, require
 from traindyn.trajectory import Trajectory
 
 __all__ = ["solve", "solve_limit", "solve_with_error"]
@@ -64,6 +64,7 @@ def solve(
     FloatingPointError
         If the solution leaves every bounded set before the last time.
     """
+    require(problem, "effective.ode.solve", "drift")
     c_delta = _validate.non_negative("c_delta", c_delta)
     return _integrate(
         lambda statistics: problem.drift(statistics, rule=rule, c_delta=c_delta),
@@ -98,6 +99,7 @@ def solve_limit(
     ValueError, FloatingPointError
         As :func:`solve`.
     """
+    require(problem, "effective.ode.solve_limit", "limit_drift")
     return _integrate(problem.limit_drift, statistics0, times, rtol=rtol, atol=atol)
 
 
@@ -137,6 +139,8 @@ def solve_with_error(
     ValueError, FloatingPointError
         As :func:`solve`.
     """
+    size = _validate.integer("size", size, least=2)
+    require(problem, "effective.ode.solve_with_error", "drift", "drift_dimension")
     rules = gaussian.scramblings(problem.drift_dimension, size, replicates=replicates, rng=rng)
     runs = [
         solve(problem, statistics0, times, c_delta=c_delta, rule=rule, rtol=rtol, atol=atol)

@@ -145,7 +145,7 @@ def measure(
     samples = _validate.integer("samples", samples, least=2)
     on_statistics = isinstance(start, type(problem.initial_statistics()))
     begin = (chain.reduced if on_statistics else chain.direct)(problem, start)
-    before, forth, back = _steps(begin, step_size, samples, np.random.default_rng(rng))
+    before, forth, back = _steps(begin, step_size, samples, _validate.generator("rng", rng))
     layout = Layout(before)
     size = _validate.finite("scaling", scaling)
     if size.shape not in ((), (layout.size,)):

@@ -94,7 +94,7 @@ def solve(
     begin = _validate.finite("start", start)
     if begin.shape not in ((dim,), (replicas, dim)):
         raise ValueError(f"start must have shape {(dim,)} or {(replicas, dim)}, got {begin.shape}")
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     u = np.broadcast_to(begin, (replicas, dim)).copy()
     stopped = np.full(replicas, np.inf)
     stopped[_held(stop, u)] = 0.0

@@ -91,7 +91,9 @@ def random_features(
     inputs = _validate.finite("x", x, shape=(None, None))
     count = _validate.integer("count", count, least=1)
     beta = _validate.number("bias", bias)
-    return _draw(inputs, count, activation, beta, np.random.default_rng(rng)) / math.sqrt(count)
+    return _draw(inputs, count, activation, beta, _validate.generator("rng", rng)) / math.sqrt(
+        count
+    )
 
 
 def feature_kernel(
@@ -126,7 +128,7 @@ def feature_kernel(
     inputs = _validate.finite("x", x, shape=(None, None))
     count = _validate.integer("count", count, least=2)
     beta = _validate.number("bias", bias)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     size = inputs.shape[0]
     total, squares = np.zeros((size, size)), np.zeros((size, size))
     for start in range(0, count, _BLOCK):

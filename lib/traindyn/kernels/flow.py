@@ -136,7 +136,10 @@ class KernelFlow:
             Outputs there at time 0.
         """
         block = _validate.finite("cross", cross, shape=(None, self.targets.size))
-        return np.asarray(start) + self.coefficients(times) @ block.T
+        begin = _validate.finite("start", start)
+        if begin.shape not in ((), block.shape[:1]):
+            raise ValueError(f"start must have shape () or {block.shape[:1]}, got {begin.shape}")
+        return begin + self.coefficients(times) @ block.T
 
     def loss(self, times: ArrayLike) -> Array:
         r"""Training loss :math:`\frac{1}{2n} |y - f_t|^2`, shape (T,).
@@ -162,12 +165,12 @@ class KernelFlow:
 
     def _integrals(self, times: ArrayLike) -> Array:
         r"""Integral of the decay over time, :math:`(1 - e^{-t\lambda/n})/\lambda`, shape (T, N)."""
-        grid = np.asarray(times, dtype=np.float64)
-        last = grid.ndim == 1 and grid.size > 0 and grid[-1] == np.inf
-        finite = grid[:-1] if last else grid
+        # The last may be infinite, and only that.
+        grid = _validate.numeric("times", times)
+        last = grid.ndim == 1 and grid[-1:].tolist() == [np.inf]
         found: Array = np.empty((0, self._values.size))
-        if finite.size or not last:
-            known = _validate.increasing("times", finite)
+        if grid.size > 1 or not last:
+            known = _validate.increasing("times", grid[:-1] if last else grid)
             found = self._finite(known)
         if last:
             # The pseudo-inverse: what lies in the kernel's null space does not move the model.

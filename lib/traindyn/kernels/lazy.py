@@ -202,8 +202,9 @@ class Parabola:
         pullback : callable
             (1,) to (1,).
         """
+        outputs = self.outputs(parameters, x)
         slope = self.sigma - self.lipschitz * np.asarray(parameters, dtype=np.float64)
-        return self.outputs(parameters, x), lambda weights: np.asarray(slope * weights)
+        return outputs, lambda weights: np.asarray(slope * weights)
 
     def tangent_kernel(
         self, parameters: ArrayLike, x: ArrayLike, other: ArrayLike | None = None
@@ -215,6 +216,8 @@ class Parabola:
         parameters : array_like, shape (1,)
         x, other : array_like, shape (1, d)
         """
+        if other is not None:
+            _validate.finite("other", other, shape=(1, None))
         return np.square(self.vjp(parameters, x)[1](np.ones(1)))[:, None]
 
 
@@ -267,8 +270,8 @@ def measure(
     values = np.linalg.eigvalsh(model.tangent_kernel(parameters, inputs))
     if values[0] <= values.size * np.finfo(float).eps * values[-1]:
         raise ValueError(
-            f"the Jacobian must have full row rank, its kernel has smallest eigenvalue "
-            f"{values[0]:.6g} and largest {values[-1]:.6g}"
+            f"the Jacobian must have full row rank at parameters and x, its kernel has smallest "
+            f"eigenvalue {values[0]:.6g} and largest {values[-1]:.6g}"
         )
     return LazyConstants(
         samples=inputs.shape[0],

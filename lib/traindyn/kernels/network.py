@@ -98,7 +98,7 @@ class Network:
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        if len(self.widths) < 2:
+        if len(_validate.listed("widths", self.widths)) < 2:
             raise ValueError(f"widths must hold at least two numbers, got {self.widths!r}")
         for k, width in enumerate(self.widths):
             _validate.integer(f"widths[{k}]", width, least=1)
@@ -117,7 +117,7 @@ class Network:
 
     def initialise(self, *, rng: RNG) -> Array:
         """Draw independent standard normal parameters, shape (p,)."""
-        return np.random.default_rng(rng).standard_normal(self.size)
+        return _validate.generator("rng", rng).standard_normal(self.size)
 
     def layers(self, parameters: ArrayLike) -> list[Layer]:
         """Return the layers as views into the vector of parameters.

@@ -143,7 +143,7 @@ def pytorch_start(
     """
     m = _validate.integer("width", width, least=1)
     d = _validate.integer("dimension", dimension, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     scale = (m / d) ** 0.25
     return Weights(
         scale * generator.uniform(-1, 1, size=(m, d)), generator.uniform(-1, 1, size=m) / scale

@@ -40,7 +40,9 @@ def printed_weight_movement(network: Network, before: ArrayLike, after: ArrayLik
     The factor belongs to the difference; as it stands the norm grows like the root of the width
     even without training.
     """
-    pairs = zip(network.layers(before)[1:], network.layers(after)[1:], network.widths[1:])
+    first = _validate.finite("before", before, shape=(network.size,))
+    last = _validate.finite("after", after, shape=(network.size,))
+    pairs = zip(network.layers(first)[1:], network.layers(last)[1:], network.widths[1:])
     return [
         float(np.linalg.norm(new.weights / np.sqrt(width) - old.weights, 2))
         for old, new, width in pairs
@@ -54,8 +56,9 @@ def printed_kernel_flow(kernel: ArrayLike, targets: ArrayLike, times: ArrayLike)
 
     against :math:`+\frac1n`: it leaves the targets instead of approaching them.
     """
-    matrix, y = np.asarray(kernel, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    grid = _validate.finite("times", times, shape=(None,))
+    matrix = _validate.symmetric("kernel", kernel)
+    y = _validate.finite("targets", targets, shape=(len(matrix),))
+    grid = _validate.increasing("times", times)
     return np.stack([y - expm(t / 2 * matrix) @ y for t in grid])
 
 
@@ -71,7 +74,7 @@ def printed_linearisation_gap(
     """
     c = constants
     half = c.sigma_min**2 / (4 * c.samples)
-    level = factor * c.sigma_max * c.lipschitz / c.samples / half
+    level = _validate.positive("factor", factor) * c.sigma_max * c.lipschitz / c.samples / half
     return np.asarray(-level * np.expm1(-half * _validate.finite("times", times)))
 
 
@@ -83,5 +86,7 @@ def printed_deviation_scale(samples: int, dimension: int, width: int) -> float:
     which does not fall with the width m. Substitution into Theorem 9.1 gives
     :func:`~traindyn.kernels.scales`, of order :math:`n / \sqrt{m d}` for n up to d.
     """
-    n, d, m = samples, dimension, width
+    n = _validate.integer("samples", samples, least=1)
+    d = _validate.integer("dimension", dimension, least=1)
+    m = _validate.integer("width", width, least=1)
     return float(min(np.sqrt(n / d) + np.sqrt(n / (m * d)), n / d**1.5))

@@ -315,10 +315,11 @@ def random_covariances(
     0.25
     """
     inputs = _inputs("x", x)
-    hidden = [_validate.integer(f"widths[{k}]", n, least=1) for k, n in enumerate(widths)]
+    listed = _validate.listed("widths", widths)
+    hidden = [_validate.integer(f"widths[{k}]", n, least=1) for k, n in enumerate(listed)]
     shift = _validate.number("bias", bias) ** 2
     replicas = _validate.integer("replicas", replicas, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     first = inputs @ inputs.T / inputs.shape[1] + shift
     count = max(1, _MOST_NORMALS // (inputs.shape[0] * max(hidden, default=1)))
     parts = []

@@ -132,8 +132,10 @@ def compare(
     FloatingPointError
         If the network's training diverges.
     """
+    _validate.providing("model", model, "size", "outputs", "vjp", "tangent_kernel")
     inputs = _validate.finite("x", x, shape=(None, None))
     theta = _validate.finite("start", start, shape=(model.size,))
+    tolerances = _validate.positive("rtol", rtol), _validate.positive("atol", atol)
     grid = _validate.increasing("times", times)
     if step_size is not None:
         step_size = _validate.positive("step_size", step_size)
@@ -158,7 +160,7 @@ def compare(
 
     rows: list[tuple[Any, ...]] = []
     kept = []
-    path = _flow(velocity, theta, grid, rtol, atol) if step_size is None else None
+    path = _flow(velocity, theta, grid, *tolerances) if step_size is None else None
     current, done = theta, 0
     for index, time in enumerate(grid):
         if path is not None:

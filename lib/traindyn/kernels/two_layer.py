@@ -148,7 +148,7 @@ class TwoLayer:
         ndarray, shape (m d,)
         """
         count = self.width // 2 if paired else self.width
-        neurons = np.random.default_rng(rng).standard_normal((count, self.dimension))
+        neurons = _validate.generator("rng", rng).standard_normal((count, self.dimension))
         neurons /= np.linalg.norm(neurons, axis=1, keepdims=True)
         return (np.concatenate([neurons, neurons]) if paired else neurons).ravel()
 
@@ -215,7 +215,7 @@ class TwoLayer:
         """
         inputs = self._inputs("x", x)
         change = self._slopes(inputs @ self._neurons(parameters).T)
-        change -= self._slopes(inputs @ self._neurons(other).T)
+        change -= self._slopes(inputs @ self._neurons(other, "other").T)
         if frobenius:
             return float(np.linalg.norm(change * np.linalg.norm(inputs, axis=1)[:, None]))
         top = np.linalg.eigvalsh((change @ change.T) * (inputs @ inputs.T))[-1]
@@ -294,8 +294,8 @@ class TwoLayer:
         norm = math.sqrt(self.dimension) + (3 * n) ** 0.25 + math.sqrt(-2 * math.log(miss))
         return float(self.scale * top / math.sqrt(self.width) * norm**2)
 
-    def _neurons(self, parameters: ArrayLike) -> Array:
-        theta = _validate.finite("parameters", parameters, shape=(self.size,))
+    def _neurons(self, parameters: ArrayLike, name: str = "parameters") -> Array:
+        theta = _validate.finite(name, parameters, shape=(self.size,))
         return theta.reshape(self.width, self.dimension)
 
     def _inputs(self, name: str, x: ArrayLike) -> Array:

@@ -129,6 +129,7 @@ def spectral_distance(eigenvalues: ArrayLike, law: Any) -> float:
     values = np.sort(_validate.finite("eigenvalues", eigenvalues, shape=(None,)))
     if values.size == 0 or values[0] < 0:
         raise ValueError("eigenvalues must be non-negative, and there must be at least one")
+    _validate.providing("law", law, "cdf")
     share = np.arange(values.size + 1) / values.size
     expected = law.cdf(values)
     zeros = int(np.count_nonzero(values == 0))
@@ -185,6 +186,8 @@ class Bidiagonal:
         """
         main, off = self.tridiagonal()
         shift = _validate.finite("level", level)
+        if shift.shape not in ((), (len(main),)):
+            raise ValueError(f"level must have shape () or ({len(main)},), got {shift.shape}")
         tiny = np.finfo(float).tiny
         pivot = main[:, 0] - shift
         count = (pivot < 0).astype(np.int64)
@@ -235,7 +238,7 @@ def wishart_bidiagonal(dimension: int, samples: int, replicas: int = 1, *, rng: 
     d = _validate.integer("dimension", dimension, least=1)
     n = _validate.integer("samples", samples, least=1)
     r = _validate.integer("replicas", replicas, least=1)
-    generator, m = np.random.default_rng(rng), min(d, n)
+    generator, m = _validate.generator("rng", rng), min(d, n)
     diagonal = np.sqrt(generator.chisquare(n - np.arange(m), (r, m)))
     below = np.sqrt(generator.chisquare(d - 1 - np.arange(min(d - 1, m)), (r, min(d - 1, m))))
     return Bidiagonal(diagonal, below)

@@ -181,6 +181,8 @@ class HardSubspace:
 
     def matrix(self, a: float) -> Array:
         """P(a), shape (r, r), at a parameter in ``(0, edge_parameter]``."""
+        # The parameter of a hard edge is infinite.
+        a = a if a == np.inf else _validate.positive("a", a)
         result = np.empty((self.rank, self.rank))
         result[self._pairs] = self._defects @ self._t(a)
         result.T[self._pairs] = result[self._pairs]

@@ -171,9 +171,7 @@ class MarchenkoPastur:
         ValueError
             If a real point lies in the support.
         """
-        points = np.asarray(z)
-        if not np.all(np.isfinite(points)):
-            raise ValueError("z must be finite, got NaN or infinite entries")
+        points = _validate.finite_complex("z", z)
         low, high = self.edges
         real = points.imag == 0
         where = points.real[real]

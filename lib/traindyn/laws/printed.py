@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.laws.resolvent import Array
+from traindyn.laws.resolvent import Array, imaginary_height
 
 __all__ = [
     "printed_azuma_tail",
@@ -28,13 +28,21 @@ def printed_rank_one_solution(matrix: ArrayLike, vector: ArrayLike, step: float)
 
     .. math:: \frac{A^{-1} v}{1 + t \langle v, A v \rangle}
     """
-    a, v = np.asarray(matrix), np.asarray(vector)
-    return np.linalg.solve(a, v) / (1 + step * (v @ a @ v))
+    v = _validate.finite_complex("vector", vector, shape=(None,))
+    a = _validate.finite_complex("matrix", matrix, shape=(v.size, v.size))
+    t = _validate.number("step", step)
+    try:
+        solved = np.linalg.solve(a, v)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("matrix must be invertible, got a singular one") from error
+    return solved / (1 + t * (v @ a @ v))
 
 
 def printed_azuma_tail(deviation: ArrayLike, increments: ArrayLike) -> Array:
     r"""Tail bound :math:`2 \exp(-2 t^2 / 2 \sum_k c_k^2)` of MDL Theorem 6.20, one 2 too many."""
     bounds = _validate.finite("increments", increments, shape=(None,))
+    if bounds.size == 0 or np.any(bounds <= 0):
+        raise ValueError("increments must be positive, and there must be at least one")
     t = _validate.finite("deviation", deviation)
     bound: Array = np.minimum(1.0, 2 * np.exp(-2 * t**2 / (2 * np.sum(bounds**2))))
     return bound
@@ -42,7 +50,7 @@ def printed_azuma_tail(deviation: ArrayLike, increments: ArrayLike) -> Array:
 
 def printed_leave_one_out_bound(z: complex, samples: int) -> float:
     r"""Bound :math:`1 / (v M)` of the proof of MDL Lemma 6.16: samples for dimensions."""
-    return 1 / (_validate.integer("samples", samples, least=1) * abs(complex(z).imag))
+    return 1 / (_validate.integer("samples", samples, least=1) * imaginary_height(z))
 
 
 def printed_off_diagonal_variance(matrix: ArrayLike) -> float:
@@ -51,5 +59,7 @@ def printed_off_diagonal_variance(matrix: ArrayLike) -> float:
     Right for matrices with :math:`A_{ij} A_{ji} = 0` off the diagonal, half of it for symmetric
     ones.
     """
-    a = np.asarray(matrix, dtype=np.float64)
+    a = _validate.finite("matrix", matrix, shape=(None, None))
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"matrix must be square, got shape {a.shape}")
     return float(np.sum(a**2) - np.sum(np.diag(a) ** 2))

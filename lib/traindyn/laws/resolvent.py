@@ -47,11 +47,11 @@ def empirical_stieltjes(eigenvalues: ArrayLike, z: ArrayLike) -> Any:
     >>> complex(empirical_stieltjes([1.0, 3.0], 2.0 + 1.0j))
     0.5j
     """
-    values, points = _validate.finite("eigenvalues", eigenvalues), np.asarray(z)
+    values, points = _validate.finite("eigenvalues", eigenvalues), _validate.finite_complex("z", z)
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"eigenvalues must not be empty, got shape {values.shape}")
-    if points.ndim > 1 or not np.all(np.isfinite(points)):
-        raise ValueError("z must be a finite number or a one-dimensional array of them")
+    if points.ndim > 1 or points.size == 0:
+        raise ValueError(f"z must be a number or a list of numbers, got shape {points.shape}")
     if np.any(np.isin(points, values)):
         raise ValueError("z must not be an eigenvalue")
     if points.ndim == 0:
@@ -88,6 +88,7 @@ def smoothed_density(transform: Callable[[Any], Any], x: ArrayLike, height: floa
     True
     """
     points, above = _validate.finite("x", x), _validate.positive("height", height)
+    _validate.function("transform", transform)
     values: Array = np.asarray(transform(points + 1j * above)).imag / np.pi
     return values
 
@@ -124,12 +125,14 @@ def matrix_function(
     array([[2., 1.],
            [1., 2.]])
     """
-    given = np.asarray(matrix)
+    given = _validate.finite_complex("matrix", matrix)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ValueError(f"matrix must be square, got shape {given.shape}")
+    _validate.function("function", function)
+    middle = _validate.finite_complex("centre", centre, shape=())
     size, count = _validate.positive("radius", radius), _validate.integer("nodes", nodes, least=2)
     unit = np.exp(2j * np.pi * (np.arange(count) + 0.5) / count)
-    points, eye = centre + size * unit, np.eye(given.shape[0])
+    points, eye = middle + size * unit, np.eye(given.shape[0])
     resolvents = np.linalg.inv(points[:, None, None] * eye - given)
     result: NDArray[np.complex128] = np.tensordot(
         function(points) * size * unit / count, resolvents, axes=1
@@ -159,17 +162,18 @@ def rank_one_inverse(inverse: ArrayLike, vector: ArrayLike, step: float) -> Any:
     ValueError
         If the updated matrix is singular.
     """
-    known, direction = np.asarray(inverse), np.asarray(vector)
+    known = _validate.finite_complex("inverse", inverse)
+    direction, t = _validate.finite_complex("vector", vector), _validate.number("step", step)
     if known.ndim != 2 or known.shape != (direction.size, direction.size) or direction.ndim != 1:
         raise ValueError(
             f"inverse and vector must have shapes (d, d) and (d,), got {known.shape} and "
             f"{direction.shape}"
         )
     column, row = known @ direction, direction @ known
-    scale = 1 + step * (direction @ column)
+    scale = 1 + t * (direction @ column)
     if scale == 0:
         raise ValueError("step must leave the matrix invertible, got 1 + t v^T A^-1 v = 0")
-    return known - (step / scale) * np.outer(column, row)
+    return known - (t / scale) * np.outer(column, row)
 
 
 def leave_one_out_bound(z: complex, dimension: int) -> float:
@@ -184,7 +188,7 @@ def leave_one_out_bound(z: complex, dimension: int) -> float:
     dimension : int
         d, of the matrix. The number of samples does not enter.
     """
-    return 1 / (_validate.integer("dimension", dimension, least=1) * _height(z))
+    return 1 / (_validate.integer("dimension", dimension, least=1) * imaginary_height(z))
 
 
 def azuma_tail(deviation: ArrayLike, increments: ArrayLike) -> Array:
@@ -274,8 +278,9 @@ def quadratic_form_variance(matrix: ArrayLike, kurtosis: float) -> float:
     return float(np.sum(off**2) + np.sum(off * off.T) + (fourth - 1) * np.sum(diagonal**2))
 
 
-def _height(z: complex) -> float:
-    value = abs(np.complex128(z).imag)
-    if not np.isfinite(value) or value == 0:
+def imaginary_height(z: complex) -> float:
+    """Return ``|Im z|``, which must not vanish."""
+    value = abs(_validate.finite_complex("z", z, shape=()).imag)
+    if value == 0:
         raise ValueError(f"z must have a non-zero imaginary part, got {z!r}")
     return float(value)

@@ -61,10 +61,10 @@ class SampleCovariance:
     """
 
     def __init__(self, covariance: ArrayLike, ratio: float) -> None:
-        given = np.asarray(covariance, dtype=np.float64)
+        given = _validate.finite("covariance", covariance)
         self._basis: Array | None = None
         if given.ndim == 1:
-            values = _validate.finite("covariance", given)
+            values = given
             if np.any(values < 0):
                 raise ValueError(f"covariance must be non-negative, got {values.min():g}")
         else:
@@ -114,7 +114,8 @@ class SampleCovariance:
         z : array_like
             Complex with non-zero imaginary part, or real outside the spectrum.
         """
-        return self._companion.stieltjes(np.asarray(z) / self.ratio) / self.ratio
+        points = _validate.finite_complex("z", z)
+        return self._companion.stieltjes(points / self.ratio) / self.ratio
 
     def stieltjes(self, z: ArrayLike) -> Any:
         r"""Stieltjes transform of the spectrum, :math:`(\tilde s(z) + (1 - c)/z) / c`.
@@ -142,7 +143,7 @@ class SampleCovariance:
         ndarray, shape (..., d)
             Eigenvalues increase for a matrix; the given order for a diagonal.
         """
-        points = np.asarray(z)
+        points = _validate.finite_complex("z", z)
         if np.any(points == 0):
             raise ValueError("z must not be 0, where the equivalent has a pole or is a limit")
         scaled = np.asarray(points * self.companion(points))
@@ -208,6 +209,7 @@ class SampleCovariance:
         power : int
             k.
         """
+        power = _validate.integer("power", power, least=1)
         kappa, positive = self.effective_ridge(ridge), self._values[self._values > 0]
         return float(
             self.ratio * np.sum((positive / (positive + kappa)) ** power) / self._values.size

@@ -75,6 +75,8 @@ _CELL_WIDTH, _CELL_NODES = 1 / 256, 3
 
 The relative interpolation error is about 2 rho^-3 = 2e-9, with rho = t + sqrt(t^2 - 1) and
 t = 1 + 2 * 256 the distance of the gap from the middle of the cell in half-widths."""
+_NEGLIGIBLE = 1e-60
+"""Weights this small, relative to the largest, are zero."""
 _DEGENERATE = 1e-9
 """Outliers this close, relative to their size, are treated as one eigenspace."""
 
@@ -189,6 +191,8 @@ class WeightedMarchenkoPastur:
                     f"probabilities must have the {given.size} entries of weights, "
                     f"got {masses.size}"
                 )
+        # Powers of weights so far below the largest would underflow or overflow.
+        given = np.where(np.abs(given) > _NEGLIGIBLE * np.abs(given).max(), given, 0.0)
         self._given, self._given_masses = given, masses
         # Zero weights contribute nothing below; equal ones are merged.
         scaled = self.ratio * self.variance * given
@@ -266,9 +270,7 @@ class WeightedMarchenkoPastur:
         FloatingPointError
             If the equation could not be solved.
         """
-        points = np.asarray(z)
-        if not np.all(np.isfinite(points)):
-            raise ValueError("z must be finite, got NaN or infinite entries")
+        points = _validate.finite_complex("z", z)
         if np.isrealobj(points):
             flat = [self._real_b(float(point)) for point in points.ravel()]
             return -1 / np.array(flat, dtype=np.float64).reshape(points.shape)

@@ -137,7 +137,7 @@ def random_tokens(count: int, dimension: int, *, rng: RNG) -> Array:
     """
     n = _validate.integer("count", count, least=1)
     d = _validate.integer("dimension", dimension, least=2)
-    drawn = np.random.default_rng(rng).standard_normal((n, d))
+    drawn = _validate.generator("rng", rng).standard_normal((n, d))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 
@@ -241,13 +241,16 @@ class Attention:
             if matrix is not None
         ]
         if self.feed_forward is not None:
-            named.append(("inner", self.feed_forward.inner))
+            named.append(("feed_forward.inner", self.feed_forward.inner))
         checked = {
             name: _validate.finite(name, matrix, shape=(None, None)) for name, matrix in named
         }
         sizes = {matrix.shape[1] for matrix in checked.values()}
         if len(sizes) > 1:
-            raise ValueError(f"all matrices must act on one dimension, got {sorted(sizes)}")
+            raise ValueError(
+                "all matrices must act on one dimension, those of heads and of feed_forward, "
+                f"got {sorted(sizes)}"
+            )
         d = sizes.pop() if sizes else 0
         forms, values = [], []
         for h in range(len(self.heads)):
@@ -266,12 +269,12 @@ class Attention:
         if self.feed_forward is None:
             w, a, b, kind = np.zeros((d, 0)), np.zeros((0, d)), np.zeros(0), 0
         else:
-            a = checked["inner"]
-            b = _validate.finite("shift", self.feed_forward.shift, shape=(len(a),))
-            w = _validate.finite("outer", self.feed_forward.outer, shape=(d, len(a)))
+            a = checked["feed_forward.inner"]
+            b = _validate.finite("feed_forward.shift", self.feed_forward.shift, shape=(len(a),))
+            w = _validate.finite("feed_forward.outer", self.feed_forward.outer, shape=(d, len(a)))
             names = ("relu", "tanh")
             kind = 1 + names.index(
-                _validate.choice("activation", self.feed_forward.activation, names)
+                _validate.choice("feed_forward.activation", self.feed_forward.activation, names)
             )
         return d, _Field(
             float(self.inverse_temperature),

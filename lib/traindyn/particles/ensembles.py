@@ -45,7 +45,7 @@ def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
     """
     name = _validate.choice("panel", panel, ("A", "B", "C", "D"))
     d = _validate.integer("dimension", dimension, least=1)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
 
     def ginibre() -> Array:
         return np.asarray(generator.standard_normal((d, d)) / np.sqrt(d))

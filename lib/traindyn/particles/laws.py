@@ -227,9 +227,9 @@ def growth_rate(degree: ArrayLike, *, dimension: int, inverse_temperature: float
     >>> int(np.argmax(rates)) + 1
     13
     """
-    degrees = np.asarray(degree)
-    if not np.issubdtype(degrees.dtype, np.integer) or np.any(degrees < 1):
-        raise ValueError(f"degree must consist of integers >= 1, got {degree!r}")
+    degrees = _validate.integers("degree", degree, least=1)
+    if degrees.size == 0:
+        raise ValueError("degree must not be empty")
     d = _validate.integer("dimension", dimension, least=2)
     beta = _validate.non_negative("inverse_temperature", inverse_temperature)
     if beta == 0:

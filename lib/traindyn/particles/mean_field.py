@@ -28,6 +28,8 @@ Array: TypeAlias = NDArray[np.float64]
 
 # Of the largest coefficient; the upper third of the modes must stay below it.
 _RESOLVED = 1e-7
+# With fewer there is no upper third.
+_LEAST_POINTS = 9
 
 
 def circle_flow(density: ArrayLike, times: ArrayLike, *, inverse_temperature: float) -> Array:
@@ -61,6 +63,8 @@ def circle_flow(density: ArrayLike, times: ArrayLike, *, inverse_temperature: fl
     """
     start = _validate.finite("density", density, shape=(None,))
     size = start.size
+    if size < _LEAST_POINTS:
+        raise ValueError(f"density must have at least {_LEAST_POINTS} points, got {size}")
     t = _validate.increasing("times", times)
     beta = _validate.non_negative("inverse_temperature", inverse_temperature)
     if np.any(start < 0):
@@ -78,6 +82,8 @@ def circle_flow(density: ArrayLike, times: ArrayLike, *, inverse_temperature: fl
         speed = irfft(pull * coefficients, size) / irfft(kernel * coefficients, size)
         return np.asarray(irfft(-1j * modes * rfft(speed * f) * low, size))
 
+    if t.size == 1:
+        return start[None].copy()
     solved = solve_ivp(
         slope, (t[0], t[-1]), start, t_eval=t, rtol=1e-9, atol=1e-11, method="DOP853"
     )

@@ -49,11 +49,18 @@ def _along(layers: Layers, t: float, x: Array, v: Array) -> Array:
 
 def _start(layers: Layers, x: ArrayLike, horizon: float) -> tuple[Array, float]:
     start = _validate.finite("x", x, shape=(None,))
-    layer = _at(layers, 0.0)
-    _validate.choice("activation", layer.activation, ("relu", "tanh"))
-    width = len(_validate.finite("inner", layer.inner, shape=(None, start.size)))
-    _validate.finite("shift", layer.shift, shape=(width,))
-    _validate.finite("outer", layer.outer, shape=(start.size, width))
+    if not isinstance(layers, FeedForward):
+        _validate.function("layers", layers)
+    layer = _validate.providing("layers", _at(layers, 0.0), *FeedForward._fields)
+    _validate.choice("layers.activation", layer.activation, ("relu", "tanh"))
+    inner = _validate.finite("layers.inner", layer.inner, shape=(None, None))
+    width = len(inner)
+    if inner.shape[1] != start.size:
+        raise ValueError(
+            f"layers.inner must have shape (any, {start.size}) to act on x, got {inner.shape}"
+        )
+    _validate.finite("layers.shift", layer.shift, shape=(width,))
+    _validate.finite("layers.outer", layer.outer, shape=(start.size, width))
     return start, _validate.positive("horizon", horizon)
 
 

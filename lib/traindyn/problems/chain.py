@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from traindyn.problems.base import Array, Dynamics, Kernel
+from traindyn.problems.base import Array, Dynamics, Kernel, require
 
 __all__ = ["Chain", "direct", "reduced"]
 
@@ -66,6 +66,7 @@ def direct(problem: Dynamics, point: Any) -> Chain:
     ValueError
         If the point is misshaped or not finite.
     """
+    require(problem, "SGD in full dimension", "statistics", "direct_kernel", "ridge")
     problem.statistics(point)
     kind = type(point)
 
@@ -84,6 +85,8 @@ def reduced(problem: Dynamics, statistics: Any) -> Chain:
     ValueError
         If the statistics or the dimension are out of range.
     """
+    names = ("reduced_kernel", "reduced_state", "reduced_statistics", "ridge")
+    require(problem, "SGD on the statistics", *names)
     kernel = problem.reduced_kernel()
     state = problem.reduced_state(statistics)
     return Chain(kernel, problem.ridge, state, problem.reduced_statistics)

@@ -63,6 +63,11 @@ class PopulationBlock:
 
     def matmat(self, vectors: Array) -> Array:
         """Multiply by `vectors`, shape (d, b), at cost d r b."""
+        vectors = _validate.finite("vectors", vectors)
+        if vectors.ndim not in (1, 2) or len(vectors) != self.size:
+            raise ValueError(
+                f"vectors must have shape ({self.size},) or ({self.size}, n), got {vectors.shape}"
+            )
         product = self.basis @ (self.core @ (self.basis.T @ vectors))
         return np.asarray(self.shift * vectors + product)
 

@@ -205,7 +205,7 @@ class LinearModel:
         """
         count = _validate.integer("n", n, least=1)
         law = ENTRIES[_validate.choice("entries", entries, tuple(ENTRIES))]
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         x = law.draw(generator, (count, self.dimension))
         if self.covariance is not None:
             x = x * np.sqrt(self.covariance) if self.covariance.ndim == 1 else x @ self._root
@@ -223,8 +223,11 @@ class LinearModel:
         -------
         float or ndarray, shape (k,)
         """
-        error = np.asarray(_validate.finite("estimate", estimate).T - self.signal)
-        return self._square(error)
+        found = _validate.finite("estimate", estimate)
+        if found.ndim not in (1, 2) or len(found) != self.dimension:
+            p = self.dimension
+            raise ValueError(f"estimate must have shape ({p},) or ({p}, k), got {found.shape}")
+        return self._square(np.asarray(found.T - self.signal))
 
     def conditional_risk(self, inputs: ArrayLike, ridge: ArrayLike = 0.0) -> Risk:
         r"""Bias and variance of (ridge or ridgeless) regression given the inputs.
@@ -351,8 +354,8 @@ def isotropic_risk(
     >>> risk.bias, risk.variance
     (array([0. , 0. , 0.5]), array([0.25,  inf, 0.25]))
     """
-    gamma, z = np.broadcast_arrays(
-        _validate.finite("ratio", ratio), _validate.finite("ridge", ridge)
+    gamma, z = _validate.broadcast(
+        ratio=_validate.finite("ratio", ratio), ridge=_validate.finite("ridge", ridge)
     )
     if np.any(gamma <= 0):
         raise ValueError(f"ratio must be positive, got {gamma.min():g}")
@@ -438,7 +441,7 @@ def draw_gaussian_risk(
     features = _validate.integer("p", p, least=1)
     total = _validate.integer("replicas", replicas, least=1)
     r2, s2 = _validate.non_negative("signal", signal), _validate.non_negative("noise", noise)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     small, large = sorted((count, features))
     trace = wishart_bidiagonal(small, large, total, rng=generator).inverse_trace()
     if features > count:

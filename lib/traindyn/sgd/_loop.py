@@ -52,7 +52,7 @@ def run(
 ) -> Trajectory[Any]:
     """Run a chain from its start; as :func:`traindyn.sgd.direct.run`."""
     steps = whole_steps(times, step_size)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     path = _follow(
         chain, steps, step_size, generator, stop=stop, snapshots=snapshots, progress=progress
     )
@@ -98,7 +98,7 @@ def run_replicas(
         except FloatingPointError as error:
             raise FloatingPointError(f"replica {index} of {replicas}: {error}") from None
 
-    children = enumerate(np.random.default_rng(rng).spawn(replicas))
+    children = enumerate(_validate.generator("rng", rng).spawn(replicas))
     paths = map_ordered(one, list(children), workers=workers, progress=progress)
     statistics, points, stopped = zip(*paths, strict=True)
     return Trajectory(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from traindyn.parallel import Progress
 from traindyn.problems import chain
-from traindyn.problems.base import RNG, Dynamics
+from traindyn.problems.base import RNG, Dynamics, require
 from traindyn.sgd import _loop
 from traindyn.sgd._loop import OnDivergence, Stop
 from traindyn.trajectory import Trajectory
@@ -133,6 +133,8 @@ def run_replicas(
     ValueError, FloatingPointError
         As in :func:`run`.
     """
+    if start is None:
+        require(problem, "sgd.direct.run_replicas without a start", "initial")
 
     def draw(generator: np.random.Generator) -> chain.Chain:
         return chain.direct(problem, _loop.drawn(start, problem.initial, generator))

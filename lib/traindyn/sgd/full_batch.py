@@ -288,6 +288,10 @@ def run_replicas(
     ValueError, FloatingPointError
         As for :func:`run`.
     """
+    samples = _validate.integer("samples", samples, least=1)
+    dimension = _validate.integer("dimension", dimension, least=problem.k)
+    replicas = _validate.integer("replicas", replicas, least=1)
+    rng = _validate.generator("rng", rng)
 
     def one(generator: np.random.Generator) -> Trajectory[Statistics]:
         data = problem.sample(samples, dimension, rng=generator, dtype=dtype)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from traindyn.parallel import Progress
 from traindyn.problems import chain
-from traindyn.problems.base import RNG, Dynamics
+from traindyn.problems.base import RNG, Dynamics, require
 from traindyn.sgd import _loop
 from traindyn.sgd._loop import OnDivergence, Stop
 from traindyn.trajectory import Trajectory
@@ -113,6 +113,8 @@ def run_replicas(
     ValueError, FloatingPointError
         As in :func:`run`.
     """
+    if start is None:
+        require(problem, "sgd.reduced.run_replicas without a start", "draw_initial_statistics")
 
     def draw(generator: np.random.Generator) -> chain.Chain:
         statistics = _loop.drawn(start, problem.draw_initial_statistics, generator)

@@ -23,7 +23,16 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from traindyn import _validate
-from traindyn.problems.base import MATRICES, Array, Block, Factors, Matrix, Problem, Sample
+from traindyn.problems.base import (
+    MATRICES,
+    Array,
+    Block,
+    Factors,
+    Matrix,
+    Problem,
+    Sample,
+    require,
+)
 
 _CHUNK_BYTES = 2**19
 """Features or projections of one step over samples: small enough to stay in cache until used."""
@@ -77,6 +86,7 @@ def at(problem: Problem, point: Any, sample: Sample) -> FactorSource:
     """
     if isinstance(problem, SharedForward):
         return problem.forward(point, sample)
+    require(problem, "blocks of the Hessian and the G-matrix", "factors")
     return _Separately(problem, point, sample)
 
 
@@ -107,7 +117,7 @@ class WeightedGram:
     """
 
     def __init__(self, weights: Array, features: Array) -> None:
-        features = np.asarray(features, dtype=np.float64)
+        features = _validate.numeric("features", features)
         if features.ndim != 2 or features.shape[0] == 0:
             raise ValueError(f"features must have shape (n >= 1, d), got {features.shape}")
         # Features are not scanned here: a film builds a thousand operators on the same
@@ -483,7 +493,7 @@ def parameters(problem: Problem, point: Any) -> Array:
 
 def _within_memory(size: int, memory_limit: int) -> None:
     needed = 8 * size * size
-    if needed > memory_limit:
+    if needed > _validate.integer("memory_limit", memory_limit, least=0):
         raise ValueError(
             f"memory_limit must be at least {needed} bytes to form a matrix of size {size} "
             f"({needed / 2**30:.2f} GiB), got {memory_limit} ({memory_limit / 2**30:.2f} GiB)"

@@ -231,6 +231,9 @@ def _law(
     small, point = problem.embed(statistics)
     chosen = gaussian.rule(small.dimension) if rule is None else rule
     sample, masses = nodes(small, chosen)
+    if block is not None:
+        width = len(small.blocks)
+        block = _validate.pair("block", block, most=width - 1)
     rows = [b for b, _ in small.blocks] if block is None else [block[0]]
     columns = rows if block is None else [block[1]]
     weights = np.array(

@@ -65,7 +65,7 @@ class Seen:
     def resampled(self, inputs: ArrayLike, *, rng: RNG) -> Array:
         """Draw inputs from the law of the given ones, given the trajectory, shape (n, d)."""
         x = self._matrix(inputs)
-        fresh = np.random.default_rng(rng).standard_normal(x.shape)
+        fresh = _validate.generator("rng", rng).standard_normal(x.shape)
         return (x @ self.directions) @ self.directions.T + self.beyond(fresh)
 
     def freed(self, inputs: ArrayLike, *, rng: RNG) -> Array:
@@ -74,7 +74,7 @@ class Seen:
         The closest such inputs: the difference from the given ones has rank p + q.
         """
         x = self._matrix(inputs)
-        fresh = np.random.default_rng(rng).standard_normal(x.shape)
+        fresh = _validate.generator("rng", rng).standard_normal(x.shape)
         return fresh + self.beyond(x - fresh)
 
     def _matrix(self, inputs: ArrayLike) -> Array:

@@ -73,7 +73,7 @@ def outside(
     """
     values = _spectra(eigenvalues)
     margin = _validate.non_negative("margin", margin)
-    low, high = (np.asarray(edge, dtype=np.float64) for edge in (lower, upper))
+    low, high = _validate.numeric("lower", lower), _validate.numeric("upper", upper)
     if np.any(low > high):
         raise ValueError("lower must not exceed upper, got edges in the wrong order")
     # An infinite edge stays where it is.
@@ -129,7 +129,7 @@ def within_edge(factors: Factors, labels: ArrayLike) -> float:
     >>> within_edge(Factors(np.ones(4), features, features), [0, 0, 1, 1])
     0.5
     """
-    weights, left, right = factors
+    weights, left, right = _validate.record("factors", factors, (("n",), ("n", "d"), ("n", "d")))
     if left is not right and not np.array_equal(left, right):
         raise ValueError("factors must have the same features on both sides, got different ones")
     if np.any(weights < 0):
@@ -205,7 +205,7 @@ def before_gap(
 
 
 def _spectra(eigenvalues: ArrayLike) -> Array:
-    values = np.asarray(eigenvalues, dtype=np.float64)
+    values = _validate.numeric("eigenvalues", eigenvalues)
     if values.ndim == 0 or np.isinf(values).any():
         raise ValueError(
             f"eigenvalues must be an array without infinite entries, got shape {values.shape}"

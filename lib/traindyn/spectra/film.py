@@ -29,7 +29,16 @@ from threadpoolctl import threadpool_limits
 
 from traindyn import _validate, linalg, parallel
 from traindyn.linalg import LambdaOperator, Spectrum
-from traindyn.problems.base import MATRICES, RNG, Array, Block, Matrix, Problem, Sample
+from traindyn.problems.base import (
+    MATRICES,
+    RNG,
+    Array,
+    Block,
+    Matrix,
+    Problem,
+    Sample,
+    require,
+)
 from traindyn.spectra import blocks as block_operators
 from traindyn.spectra.blocks import FactorSource, WeightedGram
 from traindyn.trajectory import Trajectory
@@ -186,6 +195,7 @@ def film(
             "trajectory must be a single path with snapshots, got "
             + ("no snapshots" if trajectory.snapshots is None else "several replicas")
         )
+    require(problem, "spectra.film", "blocks", "parameter", "outlier_count")
     matrices = tuple(_validate.choice("matrices", matrix, MATRICES) for matrix in matrices)
     chosen = tuple(
         _validate.choice("blocks", block, problem.blocks)
@@ -260,7 +270,7 @@ def _shoot(
     """Frames of every chain, time by time."""
     frames: list[list[_Frame]] = [[] for _ in chains]
     starts: list[Spectrum | None] = [None] * len(chains)
-    generators = np.random.default_rng(rng).spawn(len(chains))
+    generators = _validate.generator("rng", rng).spawn(len(chains))
     report = parallel.reporter(progress)
     for n, point in enumerate(points):
         with threadpool_limits(limits=1):
@@ -280,7 +290,7 @@ def _shoot(
             return _frame(gram, parameter, chain, settings, starts[index], streams[index])
 
         for index, frame in enumerate(
-            parallel.map_ordered(shot, range(len(chains)), workers=workers)
+            parallel.map_ordered(shot, range(len(chains)), workers=workers, shared_memory=True)
         ):
             starts[index] = frame.spectrum
             frames[index].append(frame if n in kept else _without_vectors(frame))
@@ -389,7 +399,7 @@ def _pairs(
             _validate.integer(f"r[{b}]", number, least=least[b], most=sizes[b])
             for b, number in enumerate(wanted)
         ]
-    draws = sample.inputs.shape[0]
+    draws = len(_validate.numeric("sample.inputs", sample.inputs, shape=(None, None)))
     if draws < max(pairs):
         raise ValueError(
             f"sample must have at least as many draws as eigenpairs asked for, {max(pairs)}, "

@@ -381,9 +381,9 @@ class _Limit:
         self.law = WeightedMarchenkoPastur(weights, ratio, probabilities=probabilities)
         g = _validate.finite("weights", weights, shape=(None,))
         s = _validate.finite("features", features)
+        if s.ndim not in (1, 2) or len(s) != g.size or s.size == 0:
+            raise ValueError(f"features must have {g.size} rows, not empty, got shape {s.shape}")
         s = s.reshape(len(s), -1)
-        if len(s) != g.size:
-            raise ValueError(f"features must have {g.size} rows, got {len(s)}")
         self.rank = int(s.shape[1])
         share = np.full(g.size, 1 / g.size) if probabilities is None else np.asarray(probabilities)
         products = (s[:, :, None] * s[:, None, :]).reshape(g.size, -1)
@@ -414,7 +414,7 @@ def _checked(
     problem: MultiIndex, data: Data, neurons: ArrayLike
 ) -> tuple[NDArray[np.float64], Array, Array]:
     """Check shapes; double precision, as a spectrum is a difference of large sums."""
-    inputs = np.asarray(data.inputs, dtype=np.float64)
+    inputs = _validate.finite("data.inputs", data.inputs)
     if inputs.ndim != 2 or inputs.shape[1] < problem.k:
         raise ValueError(
             f"data.inputs must have shape (n, d >= {problem.k}), got {np.shape(data.inputs)}"

@@ -76,10 +76,14 @@ def null_branch_curve(
         raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
     basis = hard_basis(problem, hard)
     problem.require_bounded_curvature()
-    wanted = [_validate.integer("steps", each, least=0) for each in steps]
+    wanted = _validate.integers("steps", steps, least=0, shape=(None,)).tolist()
+    if not wanted:
+        raise ValueError("steps must not be empty")
+    dimension = _validate.integer("dimension", dimension, least=problem.k)
+    step_size = _validate.positive("step_size", step_size)
     number = _validate.integer("replicas", replicas, least=2)
     # Common random numbers: every delta starts each replica's generator anew.
-    seeds = np.random.default_rng(rng).bit_generator.seed_seq.spawn(number)  # type: ignore[attr-defined]
+    seeds = _validate.generator("rng", rng).bit_generator.seed_seq.spawn(number)  # type: ignore[attr-defined]
     neurons = range(problem.width) if neuron is None else (neuron,)
 
     def one(item: tuple[float, int]) -> list[float]:

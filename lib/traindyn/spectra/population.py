@@ -17,7 +17,16 @@ import numpy as np
 
 from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
-from traindyn.problems.base import MATRICES, Array, Block, Factors, Matrix, Problem, Sample
+from traindyn.problems.base import (
+    MATRICES,
+    Array,
+    Block,
+    Factors,
+    Matrix,
+    Problem,
+    Sample,
+    require,
+)
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.spectra import blocks
 
@@ -221,6 +230,8 @@ class Embedding:
     """
 
     def __init__(self, problem: MixtureProblem, statistics: Any, rule: Rule | None = None) -> None:
+        names = ("embed", "dimension", "precision", "weights", "means")
+        require(problem, "population blocks and predicted spectra", *names)
         small: Any
         small, self.point = problem.embed(statistics)
         self.small: MixtureProblem = small

@@ -24,7 +24,7 @@ import numpy as np
 from traindyn import _validate, parallel
 from traindyn.gaussian import Rule
 from traindyn.laws import WeightedMarchenkoPastur
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn.problems.base import MATRICES, Array, Block, Matrix, require
 from traindyn.spectra.population import Embedding, MixtureProblem
 from traindyn.trajectory import Trajectory
 
@@ -122,6 +122,7 @@ def _predict(
     problem: MixtureProblem, embedding: Embedding, matrix: Matrix, block: Block, alpha: float
 ) -> BlockPrediction:
     """Predict one block of an embedded problem."""
+    require(problem, "spectra.predict", "blocks", "parameter", "outlier_count")
     _validate.choice("block", block, problem.blocks)
     precision = _validate.positive("problem.precision", problem.precision)
     weights, features, _ = embedding.factors(matrix, block)
@@ -196,6 +197,7 @@ def along(
         As :func:`block`.
     """
     alpha = _validate.positive("alpha", alpha)
+    require(problem, "spectra.predict.along", "blocks")
     chosen = tuple(problem.blocks if blocks is None else blocks)
     kind: Any = type(trajectory.statistics)
 
@@ -206,7 +208,9 @@ def along(
             _predict(problem, embedding, matrix, b, alpha) for matrix in matrices for b in chosen
         ]
 
-    found = parallel.map_ordered(at, range(len(trajectory.times)), workers=workers)
+    found = parallel.map_ordered(
+        at, range(len(trajectory.times)), workers=workers, shared_memory=True
+    )
     rank = max((len(p.outliers) for row in found for p in row), default=0)
 
     def table(matrix: Matrix, read: Any) -> Array:

@@ -140,7 +140,7 @@ def test_bad_data_are_named():
     dirty[1, 2] = np.nan
     with pytest.raises(ValueError, match="inputs must be finite"):
         problem.loss(point, Sample(dirty, sample.labels))
-    with pytest.raises(ValueError, match=r"inputs must have shape \(n, 12\)"):
+    with pytest.raises(ValueError, match=r"inputs must have shape \(any, 12\)"):
         problem.gradient(point, Sample(sample.inputs[:, 1:], sample.labels))
     with pytest.raises(ValueError, match=r"labels must lie in \[0, 2\]"):
         problem.loss(point, Sample(sample.inputs, sample.labels + 3))

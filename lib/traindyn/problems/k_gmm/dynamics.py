@@ -17,6 +17,7 @@ from traindyn import _validate
 from traindyn.gaussian import Rule, symmetric_sqrt
 from traindyn.problems.base import Array, Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
+from traindyn.problems.k_gmm.mixture import checked
 
 __all__ = [
     "confinement_radius",
@@ -62,6 +63,7 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
     >>> bool(np.isclose(loss, np.log(3)))
     True
     """
+    statistics = checked(problem, statistics, single=True)
     parallel = problem.coordinates(statistics.m)
     gram = statistics.R_perp + parallel @ parallel.T
     noise = rule.nodes @ symmetric_sqrt(gram / problem.precision)
@@ -120,6 +122,7 @@ def probability_correction(problem: KGaussianMixture, statistics: Statistics) ->
     ndarray, shape (k, k)
         Entry (c, a) is the coefficient of 1 / lambda.
     """
+    statistics = checked(problem, statistics, single=True)
     parallel = problem.coordinates(statistics.m)
     gram = statistics.R_perp + parallel @ parallel.T
     pi = softmax(statistics.m.T, axis=1)
@@ -188,6 +191,7 @@ def total_norm(problem: KGaussianMixture, statistics: Statistics) -> Array:
     -------
     ndarray
     """
+    statistics = checked(problem, statistics)
     parallel = parallel_coordinates(problem, statistics.m)
     squares = np.sum(parallel**2, axis=(-2, -1))
     return np.asarray(np.sqrt(squares + np.trace(statistics.R_perp, axis1=-2, axis2=-1)))
@@ -209,8 +213,10 @@ def distance(problem: KGaussianMixture, first: Statistics, second: Statistics) -
         the rows in the span of the means. There the limit dynamics is the gradient flow of
         a beta-strongly convex function.
     """
-    parallel = parallel_coordinates(problem, np.asarray(first.m) - np.asarray(second.m))
-    orthogonal = np.asarray(first.R_perp) - np.asarray(second.R_perp)
+    first = checked(problem, first, name="first")
+    second = checked(problem, second, name="second")
+    parallel = parallel_coordinates(problem, first.m - second.m)
+    orthogonal = first.R_perp - second.R_perp
     squares = np.sum(parallel**2, axis=(-2, -1)) + np.sum(orthogonal**2, axis=(-2, -1))
     return np.asarray(np.sqrt(squares))
 
@@ -232,6 +238,9 @@ def drift_gap(problem: KGaussianMixture, path: Statistics, *, rule: Rule, c_delt
     ndarray, shape (T,)
         In the norm of :func:`distance`.
     """
+    path = checked(problem, path, name="path")
+    if path.m.ndim != 3:
+        raise ValueError(f"path must have one leading axis, got path.m of shape {path.m.shape}")
     seen = [Statistics(m, R_perp) for m, R_perp in zip(*path, strict=True)]
     return np.array(
         [
@@ -265,6 +274,7 @@ def confinement_radius(
         Bound on :math:`|x| = (\sum_c |x^c|^2)^{1/2}` at all times, an explicit form of the
         radius of BGHJ Lemma 5.9.
     """
+    statistics = checked(problem, statistics, single=True)
     c_delta = _validate.non_negative("c_delta", c_delta)
     parallel = problem.coordinates(statistics.m)
     start = float(np.sum(parallel**2) + np.trace(statistics.R_perp))
@@ -292,8 +302,7 @@ def one_step(
         With a leading axis over draws: shapes (n, k, k).
     """
     step_size = _validate.positive("step_size", step_size)
-    residual = problem.probabilities(point, sample.inputs)
-    residual[np.arange(len(residual)), sample.labels] -= 1.0
+    residual = problem.residual(point, sample)
     before = problem.statistics(point)
     along = sample.inputs[:, problem.support] @ problem.rows.T
     outside = np.array(sample.inputs)
@@ -336,6 +345,7 @@ def volatility(
         With n = k^2 + k (k + 1) / 2: the entries of m, then the upper triangle of R_perp,
         both row by row.
     """
+    statistics = checked(problem, statistics, single=True)
     k = problem.k
     c_delta = _validate.non_negative("c_delta", c_delta)
     if rule.dim != 2 * k:

@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
+from traindyn.problems.k_gmm.mixture import checked
 
 __all__ = [
     "energy",
@@ -73,7 +74,7 @@ def scalar_drift(problem: KGaussianMixture, diagonal: ArrayLike) -> Array:
         If the means are not orthonormal.
     """
     _need_orthonormal(problem)
-    m = _validate.finite("diagonal", diagonal)
+    m = _validate.ending("diagonal", diagonal, (problem.k,))
     return np.asarray(problem.weights * (1.0 - own_probability(m, problem.k)) - problem.ridge * m)
 
 
@@ -90,6 +91,8 @@ def from_diagonal(problem: KGaussianMixture, diagonal: ArrayLike, t: float = np.
         Fixes :math:`R^\perp = e^{-2 \beta t} I`; infinite at the fixed point.
     """
     _need_orthonormal(problem)
+    if t != np.inf:
+        t = _validate.non_negative("t", t)
     k = problem.k
     own = _validate.finite("diagonal", diagonal, shape=(k,))
     m = np.tile(-own / (k - 1), (k, 1))
@@ -146,8 +149,7 @@ def energy(problem: KGaussianMixture, statistics: Statistics) -> float:
     linearly independent means. The source prints :math:`e^{m_{cb}}` in the sum, see
     :func:`traindyn.problems.k_gmm.printed.printed_energy`.
     """
-    m = _validate.finite("m", statistics.m, shape=(problem.k, problem.k))
-    R_perp = _validate.finite("R_perp", statistics.R_perp, shape=(problem.k, problem.k))
+    m, R_perp = checked(problem, statistics, single=True)
     fit = problem.weights @ (logsumexp(m, axis=0) - np.diag(m))
     size = np.sum(problem.coordinates(m) ** 2) + np.trace(R_perp)
     return float(fit + 0.5 * problem.ridge * size)

@@ -223,7 +223,7 @@ class KGaussianMixture:
     def sample(self, n: int, *, rng: RNG) -> Sample:
         """Draw `n` independent (input, label) pairs."""
         n = _validate.integer("n", n, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         labels = self._labels(generator.random(n))
         return self._placed(labels, generator.standard_normal((n, self.dimension)))
 
@@ -242,7 +242,7 @@ class KGaussianMixture:
         Sample
         """
         n = _validate.integer("n", n, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         uniform, inputs = np.empty(n), np.empty((n, self.dimension))
         for i in range(n):
             uniform[i] = generator.random()
@@ -261,7 +261,7 @@ class KGaussianMixture:
 
     def initial(self, *, rng: RNG) -> Point:
         """Draw independent rows from N(0, I_d / d), as in BGHJ Theorem 2.3."""
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         x = generator.standard_normal((self.k, self.dimension))
         x /= math.sqrt(self.dimension)
         return Point(x)
@@ -270,7 +270,7 @@ class KGaussianMixture:
 
     def probabilities(self, point: Point, inputs: ArrayLike) -> Array:
         r"""Softmax probabilities :math:`\pi_Y(c)` (BGHJ 3.4), shape (n, k)."""
-        return _softmax(self._logits(point, np.asarray(inputs, dtype=np.float64)))
+        return _softmax(self._logits(point, inputs))
 
     def loss(self, point: Point, sample: Sample) -> Array:
         """Cross-entropy of each draw (BGHJ 2.4), without the ridge, shape (n,)."""
@@ -282,7 +282,7 @@ class KGaussianMixture:
 
     def gradient(self, point: Point, sample: Sample) -> Point:
         r"""Gradient of the mean loss, :math:`\frac1n \sum (\pi(c) - y_c) Y` (BGHJ 3.1)."""
-        residual = self._residual(point, sample)
+        residual = self.residual(point, sample)
         return Point(residual.T @ sample.inputs / residual.shape[0])
 
     def factors(self, matrix: Matrix, block: Block, point: Point, sample: Sample) -> Factors:
@@ -311,9 +311,10 @@ class KGaussianMixture:
         b, c = self._checked_block(block)
         if _validate.choice("matrix", matrix, ("hessian", "g_matrix")) == "hessian":
             pi = self.probabilities(point, sample.inputs)
+            self._checked_labels(sample)
             weights = pi[:, b] * (1.0 - pi[:, b]) if b == c else -pi[:, b] * pi[:, c]
         else:
-            residual = self._residual(point, sample)
+            residual = self.residual(point, sample)
             weights = residual[:, b] * residual[:, c]
         return Factors(weights, sample.inputs, sample.inputs)
 
@@ -327,19 +328,18 @@ class KGaussianMixture:
         b, c = self._checked_block(block)
         if b != c:
             raise ValueError(f"block must be diagonal to own a parameter, got {block}")
-        return np.asarray(point.x[b])
+        return np.asarray(self._checked_point(point)[b])
 
     def outlier_count(self, block: Block) -> int:
         """Dimension of the top eigenspace of BGHJ Theorem 2.3: k for every block."""
         self._checked_block(block)
         return self.k
 
-    def _logits(self, point: Point, inputs: Array) -> Array:
-        x = np.asarray(point.x, dtype=np.float64)
-        if x.shape != (self.k, self.dimension):
-            raise ValueError(f"point.x must have shape {(self.k, self.dimension)}, got {x.shape}")
-        if inputs.ndim != 2 or inputs.shape[1] != self.dimension or inputs.shape[0] == 0:
-            raise ValueError(f"inputs must have shape (n, {self.dimension}), got {inputs.shape}")
+    def _logits(self, point: Point, inputs: ArrayLike) -> Array:
+        x = _validate.numeric("point.x", point.x, shape=(self.k, self.dimension))
+        inputs = _validate.numeric("inputs", inputs, shape=(None, self.dimension))
+        if inputs.shape[0] == 0:
+            raise ValueError("inputs must have at least one row, got none")
         with np.errstate(invalid="ignore", over="ignore"):
             logits = inputs @ x.T
         # Cheaper than looking at the inputs; a NaN there is a NaN here.
@@ -361,25 +361,24 @@ class KGaussianMixture:
             )
         return labels
 
-    def _residual(self, point: Point, sample: Sample) -> Array:
+    def residual(self, point: Point, sample: Sample) -> Array:
+        """Probabilities minus the indicator of the label of each draw, shape (n, k)."""
         residual = self.probabilities(point, sample.inputs)
         labels = self._checked_labels(sample)
         residual[np.arange(labels.size), labels] -= 1.0
         return residual
 
+    def _checked_point(self, point: Point) -> Array:
+        return _validate.finite("point.x", point.x, shape=(self.k, self.dimension))
+
     def _checked_block(self, block: Block) -> Block:
-        b, c = block
-        top = self.k - 1
-        return (
-            _validate.integer("block[0]", b, least=0, most=top),
-            _validate.integer("block[1]", c, least=0, most=top),
-        )
+        return _validate.pair("block", block, most=self.k - 1)
 
     # ------------------------------------------------------------------ summary statistics
 
     def statistics(self, point: Point) -> Statistics:
         """Summary statistics of a point (BGHJ Section 5.2)."""
-        x = _validate.finite("point.x", point.x, shape=(self.k, self.dimension))
+        x = self._checked_point(point)
         # Sum over the stretches between support coordinates: neither a copy of x nor the
         # cancellation of x x^T minus its part along the means.
         cuts = np.sort(self.support)
@@ -400,7 +399,7 @@ class KGaussianMixture:
         The cost does not depend on the dimension: the orthogonal part is a Wishart matrix
         with d - k degrees of freedom, drawn by its triangular (Bartlett) factor.
         """
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         k, freedom = self.k, self.dimension - self.k
         parallel = generator.standard_normal((k, k))
         if freedom < k:
@@ -437,9 +436,10 @@ class KGaussianMixture:
         ndarray, shape (..., k)
             :math:`\rho(x^c, \mathrm{span}\,\mu) = (1 - R^\perp_{cc} / |x^c|^2)^{1/2}`.
         """
-        m = np.asarray(statistics.m, dtype=np.float64)
+        statistics = checked(self, statistics)
+        m = statistics.m
         parallel = np.einsum("...ab,bc,...ac->...a", m, np.linalg.inv(self.gram), m)
-        orthogonal = np.diagonal(np.asarray(statistics.R_perp), axis1=-2, axis2=-1)
+        orthogonal = np.diagonal(statistics.R_perp, axis1=-2, axis2=-1)
         return np.asarray(np.sqrt(parallel / (parallel + orthogonal)))
 
     def embed(self, statistics: Statistics) -> tuple[KGaussianMixture, Point]:
@@ -454,7 +454,10 @@ class KGaussianMixture:
             If the statistics are misshaped, not finite or R_perp is not positive
             semi-definite.
         """
-        R_perp = _validate.positive_semidefinite("R_perp", statistics.R_perp, size=self.k)
+        statistics = checked(self, statistics, single=True)
+        R_perp = _validate.positive_semidefinite(
+            "statistics.R_perp", statistics.R_perp, size=self.k
+        )
         values, vectors = np.linalg.eigh(R_perp)
         kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
         orthogonal = vectors[:, kept] * np.sqrt(values[kept])
@@ -476,6 +479,7 @@ class KGaussianMixture:
         rule : Rule
             Quadrature for N(0, I_k); the same nodes serve every class.
         """
+        statistics = checked(self, statistics, single=True)
         if rule.nodes.shape[1] != self.k:
             raise ValueError(f"rule must have dimension {self.k}, got {rule.nodes.shape[1]}")
         parallel = self.coordinates(statistics.m)
@@ -526,7 +530,7 @@ class KGaussianMixture:
             Time derivatives.
         """
         c_delta = _validate.non_negative("c_delta", c_delta)
-        m, R_perp = statistics
+        m, R_perp = statistics = checked(self, statistics, single=True)
         rule = default_rule(self.k) if rule is None else rule
         moments = self.moments(statistics, rule=rule)
         mean_response = np.tensordot(self.weights, moments.response, axes=1) / self.precision
@@ -551,8 +555,8 @@ class KGaussianMixture:
         with :math:`\overline\pi_c(a) = e^{m_{ac}} / \sum_b e^{m_{bc}}`; BGHJ (5.18) prints
         beta for 2 beta.
         """
-        m, R_perp = statistics
-        dm = self._class_pull(_softmax(np.asarray(m, dtype=np.float64).T)) - self.ridge * m
+        m, R_perp = checked(self, statistics, single=True)
+        dm = self._class_pull(_softmax(m.T)) - self.ridge * m
         return Statistics(dm, -2.0 * self.ridge * R_perp)
 
     def _class_pull(self, mean: Array) -> Array:
@@ -605,7 +609,10 @@ class KGaussianMixture:
             If the statistics are misshaped, not finite or R_perp is not positive
             semi-definite.
         """
-        R_perp = _validate.positive_semidefinite("R_perp", statistics.R_perp, size=self.k)
+        statistics = checked(self, statistics, single=True)
+        R_perp = _validate.positive_semidefinite(
+            "statistics.R_perp", statistics.R_perp, size=self.k
+        )
         # R_perp = S S with S = Q U gives R_perp = U^T U, also where R_perp is singular.
         upper = np.linalg.qr(symmetric_sqrt(R_perp), mode="r")
         parallel = np.ascontiguousarray(self.coordinates(statistics.m).T)
@@ -617,6 +624,17 @@ class KGaussianMixture:
         return Statistics(
             np.swapaxes(parallel, -1, -2) @ self.rows.T, np.swapaxes(upper, -1, -2) @ upper
         )
+
+
+def checked(
+    problem: KGaussianMixture,
+    statistics: Statistics,
+    *,
+    name: str = "statistics",
+    single: bool = False,
+) -> Statistics:
+    """Return statistics, called `name` in errors, if they are finite and fit the problem."""
+    return _validate.record(name, statistics, (("k", "k"), ("k", "k")), single=single, k=problem.k)
 
 
 def _checked_support(support: Any, k: int, dimension: int) -> IntArray:

@@ -308,6 +308,7 @@ def leading_coefficients(
     weights = _validate.probability_vector("weights", weights)
     k = weights.size
     pi = _validate.finite("probabilities", probabilities, shape=(k, k))[:, None, :]
+    block = _validate.pair("block", block, most=k - 1)
     return _coefficients(weights, pi, np.ones(1), matrix, block)
 
 
@@ -419,12 +420,7 @@ def _noise_nodes(problem: KGaussianMixture, rule: Rule) -> Array:
 
 def _block(problem: KGaussianMixture, block: Block) -> Block:
     """Check a pair of classes."""
-    b, c = block
-    last = problem.k - 1
-    return (
-        _validate.integer("block[0]", b, least=0, most=last),
-        _validate.integer("block[1]", c, least=0, most=last),
-    )
+    return _validate.pair("block", block, most=problem.k - 1)
 
 
 def _point(problem: KGaussianMixture, point: Point) -> Point:
@@ -514,7 +510,8 @@ def _single(
 
 def _noise(problem: KGaussianMixture, point: Point, label: int, index: int, rule: Rule) -> _Moment:
     """``E[pi_{Y_l}(a) Y Y^T]`` given class l, whose parts are the moments of the noise."""
-    label, index = _block(problem, (label, index))
+    label = _validate.integer("label", label, least=0, most=problem.k - 1)
+    index = _validate.integer("index", index, least=0, most=problem.k - 1)
     probabilities = _probabilities(problem, point, rule)
     moment = _single(problem, probabilities, rule, index, label, _exact(problem)(1))
     return moment.scaled(1 / float(problem.weights[label]))

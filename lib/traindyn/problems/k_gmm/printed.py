@@ -16,6 +16,7 @@ from traindyn import _validate
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
+from traindyn.problems.k_gmm.mixture import checked
 
 __all__ = ["as_printed", "literal_ridge", "printed_drift", "printed_energy", "printed_limit_drift"]
 
@@ -59,6 +60,7 @@ def printed_drift(
     reading under which it is best; it does not depend on the length of
     :math:`x^{b,\perp}` alone.
     """
+    statistics = checked(problem, statistics, single=True)
     c_delta = _validate.non_negative("c_delta", c_delta)
     p, k, precision = problem.weights, problem.k, problem.precision
     rule = default_rule(k) if rule is None else rule
@@ -86,6 +88,7 @@ def printed_drift(
 
 def printed_limit_drift(problem: KGaussianMixture, statistics: Statistics) -> Statistics:
     """Drift of BGHJ (5.17) and (5.18) as printed: R_perp decays at rate beta, not 2 beta."""
+    statistics = checked(problem, statistics, single=True)
     correct = KGaussianMixture.limit_drift(problem, statistics)
     return Statistics(correct.m, -problem.ridge * statistics.R_perp)
 
@@ -100,6 +103,7 @@ def printed_energy(problem: KGaussianMixture, statistics: Statistics) -> float:
 
     sums over the wrong index of m; :func:`traindyn.problems.k_gmm.limit.energy` is right.
     """
+    statistics = checked(problem, statistics, single=True)
     m, R_perp = statistics
     fit = problem.weights @ (logsumexp(m, axis=1) - np.diag(m))
     return float(fit + 0.5 * problem.ridge * (np.sum(m**2) + np.sum(R_perp**2)))

@@ -46,9 +46,9 @@ class LimitSpectra:
         """Convert and check every field."""
         weights = _validate.probability_vector("weights", self.weights)
         _validate.integer("number of classes", weights.size, least=2)
-        own = _validate.finite("q", self.own, shape=(weights.size,))
+        own = _validate.finite("own", self.own, shape=(weights.size,))
         if np.any((own < 0) | (own > 1)):
-            raise ValueError(f"q must lie in [0, 1], got {own.min():g} to {own.max():g}")
+            raise ValueError(f"own must lie in [0, 1], got {own.min():g} to {own.max():g}")
         object.__setattr__(self, "own", own)
         object.__setattr__(self, "weights", weights)
 
@@ -156,6 +156,8 @@ def limit_spectra(
     array([9., 1., 1., 1.])
     """
     own = _validate.finite("q", q)
+    if np.any((own < 0) | (own > 1)):
+        raise ValueError(f"q must lie in [0, 1], got {own.min():g} to {own.max():g}")
     if k is None:
         k = own.size if weights is None else np.size(weights)
     k = _validate.integer("k", k, least=2)

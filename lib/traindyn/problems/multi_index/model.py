@@ -150,7 +150,7 @@ class MultiIndex:
         """
         n, d = _validate.integer("n", n, least=1), _validate.integer("d", d, least=self.k)
         kind = _float_type(dtype)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         inputs: Any = generator.standard_normal((n, d), dtype=kind)
         labels = self.target.labels(inputs[:, : self.k].astype(np.float64), rng=generator)
         return Data(inputs, labels.astype(kind))
@@ -158,7 +158,7 @@ class MultiIndex:
     def initial(self, d: int, *, rng: RNG) -> Array:
         """Draw neurons uniformly on the unit sphere, shape (d, m)."""
         d = _validate.integer("d", d, least=self.k)
-        theta = np.random.default_rng(rng).standard_normal((d, self.width))
+        theta = _validate.generator("rng", rng).standard_normal((d, self.width))
         return np.asarray(theta / np.linalg.norm(theta, axis=0))
 
     def predict(self, preactivations: Any) -> Any:
@@ -194,6 +194,7 @@ class MultiIndex:
         ValueError
             If the activation has no second derivative.
         """
+        preactivations, labels = self._checked(preactivations, labels)
         second = self.activation.second("the Hessian")
         shifted = preactivations + self.biases
         a, m = self.second_layer, self.width
@@ -223,6 +224,7 @@ class MultiIndex:
         -------
         ndarray, shape (n, m)
         """
+        preactivations, labels = self._checked(preactivations, labels)
         if self.width == 1:
             return self.hessian_weights(preactivations, labels)[:, :, 0]
         second = self.activation.second("the Hessian")
@@ -286,7 +288,14 @@ class MultiIndex:
         m, k = self.width, self.k
         products = _validate.symmetric("gram", gram, size=m)
         known = _validate.finite("overlap", overlap, shape=(m, k))
-        rest = symmetric_sqrt(products - known @ known.T, tolerance=1e-5)
+        beside = products - known @ known.T
+        least = float(np.linalg.eigvalsh(beside)[0])
+        if least < -1e-5 * max(1.0, np.abs(products).max()):
+            raise ValueError(
+                "gram - overlap @ overlap.T must be positive semi-definite, got smallest "
+                f"eigenvalue {least:.6g}"
+            )
+        rest = symmetric_sqrt(beside, tolerance=1e-5)
         dim = m + k + (self.target.noise > 0)
         if rule is None:
             smooth = self.target.gradient is not None
@@ -299,6 +308,10 @@ class MultiIndex:
         if self.target.noise:
             labels = labels + self.target.noise * rule.nodes[:, -1]
         return float(rule.expect(self.loss.value(labels, self.predict(preactivations))))
+
+    def _checked(self, preactivations: Array, labels: Array) -> tuple[Array, Array]:
+        seen = _validate.finite("preactivations", preactivations, shape=(None, self.width))
+        return seen, _validate.finite("labels", labels, shape=(len(seen),))
 
     def _shifted(self, preactivations: Any) -> Any:
         """Add the biases, in the type of the preactivations."""

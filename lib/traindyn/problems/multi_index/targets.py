@@ -77,7 +77,8 @@ class Target:
         """Check the numbers."""
         object.__setattr__(self, "k", _validate.integer("k", self.k, least=1))
         object.__setattr__(self, "noise", _validate.non_negative("noise", self.noise))
-        if not self.low <= self.high:
+        low, high = _validate.not_nan("low", self.low), _validate.not_nan("high", self.high)
+        if low.ndim or high.ndim or not low <= high:
             raise ValueError(f"low must not exceed high, got {self.low} and {self.high}")
 
     def __repr__(self) -> str:
@@ -104,9 +105,12 @@ class Target:
         -------
         ndarray, shape (n,)
         """
+        coordinates = _validate.finite("coordinates", coordinates, shape=(None, self.k))
         values = self.signal(coordinates)
         if self.noise:
-            values = values + self.noise * np.random.default_rng(rng).standard_normal(len(values))
+            values = values + self.noise * _validate.generator("rng", rng).standard_normal(
+                len(values)
+            )
         return values
 
     def with_noise(self, noise: float) -> Target:
@@ -157,6 +161,7 @@ def orthonormal(name: str, basis: ArrayLike, *, rows: int) -> Array:
     ValueError
         If the shape is wrong or the columns are not orthonormal to 1e-8.
     """
+    rows = _validate.integer("rows", rows, least=1)
     columns = _validate.finite(name, basis, shape=(rows, None))
     if not 1 <= columns.shape[1] <= rows:
         raise ValueError(f"{name} must have 1 to {rows} columns, got shape {columns.shape}")

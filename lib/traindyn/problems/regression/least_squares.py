@@ -86,12 +86,14 @@ class LeastSquares:
 
     def loss(self, theta: ArrayLike) -> Array:
         """Risk at points of shape (..., d)."""
-        residual = np.asarray(theta, dtype=float) @ self.x.T - self.y
+        theta = _validate.ending("theta", theta, (self.x.shape[1],))
+        residual = theta @ self.x.T - self.y
         return np.asarray(np.mean(residual**2, axis=-1))
 
     def gradient(self, theta: ArrayLike) -> Array:
         """Gradient of the risk at points of shape (..., d)."""
-        residual = np.asarray(theta, dtype=float) @ self.x.T - self.y
+        theta = _validate.ending("theta", theta, (self.x.shape[1],))
+        residual = theta @ self.x.T - self.y
         return np.asarray(2 / len(self.y) * residual @ self.x)
 
     def minimum_norm(self) -> Array:
@@ -163,8 +165,8 @@ class LeastSquares:
         with np.errstate(over="ignore", invalid="ignore"):
             factors = (1 - 2 * step * self.curvatures) ** count[:, None]
             path = nearest + factors * (self.basis @ (point - nearest)) @ self.basis
-            loss = self.loss(path)
-        if not np.isfinite(loss).all():
+            finite = np.isfinite(path).all() and np.isfinite(loss := self.loss(path)).all()
+        if not finite:
             raise FloatingPointError(
                 f"descent with step_size = {step:g} diverges: it must be below "
                 f"{self.critical_step_size:g}"

@@ -151,7 +151,7 @@ class MaxMargin:
             (I) and (II).
         """
         w = _validate.finite("weights", weights, shape=(None, self.points.shape[1]))
-        t = _validate.finite("times", times, shape=(len(w),))
+        t = _validate.positives("times", times, shape=(len(w),))
         r = w - np.log(t)[:, None] * self.weights - self.offset(len(self.points))
         pull = np.exp(-w @ self.points.T) * (r @ self.points.T) / len(self.points)
         first = pull[:, self.support].sum(axis=1) - r @ self.weights / t
@@ -164,7 +164,7 @@ class MaxMargin:
         """
         others = self.points[~self.support] @ self.offset(len(self.points))
         constant = np.exp(-others).sum() / (np.e * len(self.points))
-        return np.asarray(constant * _validate.finite("times", times) ** -self.gap)
+        return np.asarray(constant * _validate.positives("times", times) ** -self.gap)
 
     @cached_property
     def remainder_exponent(self) -> float:
@@ -292,11 +292,12 @@ def separable_data(
     >>> solution.support.sum().item(), solution.remainder_exponent > 0.3
     (2, True)
     """
+    n, d = _validate.integer("n", n, least=1), _validate.integer("d", d, least=1)
     count = _validate.integer("support", support, least=1, most=min(n, d))
     least = _validate.number("exponent", exponent)
     if not 0 <= least <= 0.9:
         raise ValueError(f"exponent must be in [0, 0.9], got {least:g}")
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     while True:
         near = np.eye(d)[0] + generator.standard_normal((count, d))
         try:

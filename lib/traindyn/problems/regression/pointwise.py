@@ -104,6 +104,7 @@ class LocalDesign:
     @classmethod
     def vanishing(cls, dimension: int, power: float) -> LocalDesign:
         r"""About the zero of a density :math:`\propto |x|^\kappa` on the unit ball."""
+        dimension = _validate.integer("dimension", dimension, least=1)
         return cls(dimension + _validate.non_negative("power", power), 1.0)
 
     @classmethod
@@ -132,7 +133,9 @@ class LocalDesign:
 
     def sample(self, n: int, bandwidth: float, *, rng: RNG) -> Array:
         """Distances of those of n points that are within the bandwidth, in units of it."""
-        generator = np.random.default_rng(rng)
+        n = _validate.integer("n", n, least=0)
+        bandwidth = _validate.positive("bandwidth", bandwidth)
+        generator = _validate.generator("rng", rng)
         inside = generator.binomial(n, float(self.mass(bandwidth)))
         return np.asarray(generator.random(inside) ** (1 / self.dimension))
 
@@ -183,8 +186,13 @@ def local_risk(
     >>> parts.variance.round(6).item(), parts.bias.round(4).item()
     (0.002002, 0.0625)
     """
-    count, h = np.broadcast_arrays(
-        _validate.finite("n", n), _validate.finite("bandwidth", bandwidth)
+    lipschitz, value = (
+        _validate.number("lipschitz", lipschitz),
+        _validate.number("value", value),
+    )
+    noise = _validate.non_negative("noise", noise)
+    count, h = _validate.broadcast(
+        n=_validate.finite("n", n), bandwidth=_validate.finite("bandwidth", bandwidth)
     )
     if np.any(count < 2):
         raise ValueError(f"n must be at least 2, got {count.min():g}")
@@ -234,7 +242,7 @@ def leading_variance(expected: ArrayLike, *, design: LocalDesign, kernel: PowerK
     ValueError
         If an argument is out of range.
     """
-    count = _validate.finite("expected", expected)
+    count = _validate.positives("expected", expected)
     alpha = kernel.exponent / design.dimension
     if alpha >= 1 or alpha == 0.5:
         raise ValueError(
@@ -298,8 +306,11 @@ def hoeffding_bound(
     low, high : float
         Range [a, b] of each.
     """
-    width = _validate.positive("high - low", high - low)
-    return np.asarray(2 * np.exp(-2 * np.asarray(n) * np.asarray(deviation) ** 2 / width**2))
+    width = _validate.number("high", high) - _validate.number("low", low)
+    if width <= 0:
+        raise ValueError(f"high must exceed low = {low!r}, got {high!r}")
+    count, size = _validate.finite("n", n), _validate.finite("deviation", deviation)
+    return np.asarray(2 * np.exp(-2 * count * size**2 / width**2))
 
 
 def lower_tail_bound(n: ArrayLike, probability: ArrayLike) -> Array:
@@ -312,4 +323,5 @@ def lower_tail_bound(n: ArrayLike, probability: ArrayLike) -> Array:
     ----------
     n, probability : array_like
     """
-    return np.asarray(np.exp(-np.asarray(n) * np.asarray(probability) / 8))
+    count, mean = _validate.finite("n", n), _validate.finite("probability", probability)
+    return np.asarray(np.exp(-count * mean / 8))

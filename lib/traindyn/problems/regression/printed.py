@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.regression.margin import MaxMargin
 from traindyn.problems.regression.separable import Classifier
@@ -24,7 +25,8 @@ def printed_drift_pieces(
     Without the factor 1/n, with the offset at c = 1, and with :math:`-\hat w/t` in both. Shapes as
     for :meth:`MaxMargin.drift_pieces`.
     """
-    w, t = np.asarray(weights, dtype=float), np.asarray(times, dtype=float)
+    w = _validate.finite("weights", weights, shape=(None, solution.points.shape[1]))
+    t = _validate.positives("times", times, shape=(len(w),))
     r = w - np.log(t)[:, None] * solution.weights - solution.offset(1.0)
     pull = np.exp(-w @ solution.points.T) * (r @ solution.points.T)
     shift = r @ solution.weights / t
@@ -34,4 +36,4 @@ def printed_drift_pieces(
 
 def printed_step_size(model: Classifier, constant: float) -> float:
     r"""Bound on the step of Theorem 4.7 as printed, :math:`1/(c\lambda_{\max}^2)`."""
-    return 1 / (constant * model.curvature**2)
+    return 1 / (_validate.positive("constant", constant) * model.curvature**2)

@@ -127,11 +127,13 @@ class Classifier:
 
     def loss(self, w: ArrayLike) -> Array:
         """Risk at points of shape (..., d)."""
-        return np.asarray(self.loss_function.value(np.asarray(w) @ self.points.T).mean(axis=-1))
+        w = _validate.ending("w", w, (self.points.shape[1],))
+        return np.asarray(self.loss_function.value(w @ self.points.T).mean(axis=-1))
 
     def gradient(self, w: ArrayLike) -> Array:
         """Gradient of the risk at points of shape (..., d)."""
-        pull = np.exp(self.loss_function.log_slope(np.asarray(w) @ self.points.T))
+        w = _validate.ending("w", w, (self.points.shape[1],))
+        pull = np.exp(self.loss_function.log_slope(w @ self.points.T))
         return np.asarray(-pull @ self.points / len(self.points))
 
     @property
@@ -172,6 +174,7 @@ class Classifier:
         Trajectory
             With :class:`GrowthStatistics`.
         """
+        rtol = _validate.positive("rtol", rtol)
         when = self._times("times", times)
         return Trajectory(when, self._statistics(self._follow(when, 0.0, self._start(start), rtol)))
 

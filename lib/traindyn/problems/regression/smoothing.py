@@ -102,7 +102,8 @@ def best_bandwidth(n: ArrayLike, smoothness: float, dimension: float) -> Array:
         _validate.positive("smoothness", smoothness),
         _validate.positive("dimension", dimension),
     )
-    return np.asarray(_validate.finite("n", n) ** (-1 / (d + 2 * beta)))
+    count = _validate.positives("n", n)
+    return np.asarray(count ** (-1 / (d + 2 * beta)))
 
 
 def _design(x: ArrayLike, y: ArrayLike, query: ArrayLike) -> tuple[Array, Array, Array]:
@@ -205,7 +206,8 @@ def neighbour_test_risk(bias: ArrayLike, k: ArrayLike, noise: float) -> Array:
         Standard deviation :math:`\sigma` of the labels.
     """
     sigma2 = _validate.non_negative("noise", noise) ** 2
-    return np.asarray(sigma2 + np.asarray(bias) ** 2 + sigma2 / np.asarray(k))
+    b, count = _bias_and_count(bias, k)
+    return np.asarray(sigma2 + b**2 + sigma2 / count)
 
 
 def neighbour_training_risk(bias: ArrayLike, k: ArrayLike, noise: float) -> Array:
@@ -220,4 +222,12 @@ def neighbour_training_risk(bias: ArrayLike, k: ArrayLike, noise: float) -> Arra
         As in :func:`neighbour_test_risk`.
     """
     sigma2 = _validate.non_negative("noise", noise) ** 2
-    return np.asarray(np.asarray(bias) ** 2 + sigma2 * (1 - 1 / np.asarray(k)))
+    b, count = _bias_and_count(bias, k)
+    return np.asarray(b**2 + sigma2 * (1 - 1 / count))
+
+
+def _bias_and_count(bias: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
+    count = _validate.finite("k", k)
+    if count.size and count.min() < 1:
+        raise ValueError(f"k must be at least 1, got {count.min():g}")
+    return _validate.finite("bias", bias), count

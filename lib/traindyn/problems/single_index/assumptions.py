@@ -69,7 +69,7 @@ def gradient_errors(problem: SingleIndex, m: float, n: int, *, rng: RNG) -> Grad
     draw, slope, parameters = problem.compiled()
     root = math.sqrt(1 - place * place)
     tangent, rest = np.empty(count), np.empty(count)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     freedom = 0.5 * (problem.dimension - 2)
     _sample(draw, slope, place, root, freedom, parameters, generator, tangent, rest)
     tangent -= float(problem.moments(place).pull) / root
@@ -112,7 +112,7 @@ def norm_moment(n: ArrayLike, p: float) -> Array:
     >>> norm_moment([1, 10], 4.0).round(9).tolist()  # n (n + 2)
     [3.0, 120.0]
     """
-    size = np.asarray(n, dtype=np.float64)
+    size = _validate.positives("n", n)
     half = _validate.positive("p", p) / 2
     return np.asarray(np.exp(half * np.log(2.0) + gammaln(size / 2 + half) - gammaln(size / 2)))
 
@@ -121,4 +121,4 @@ def norm_moment_bound(n: ArrayLike, p: float) -> Array:
     r"""Bound :math:`N^{p/2} E|z_1|^p` on :func:`norm_moment`, for p from 2 on."""
     if _validate.positive("p", p) < 2:
         raise ValueError(f"p must be at least 2, got {p!r}")
-    return np.asarray(np.asarray(n, dtype=np.float64) ** (p / 2) * norm_moment(1, p))
+    return np.asarray(_validate.positives("n", n) ** (p / 2) * norm_moment(1, p))

@@ -90,7 +90,8 @@ def bihari_lasalle(t: ArrayLike, a: float, b: float, k: int, *, constant: float)
     ndarray, shape of `t`
     """
     value, rate, order = _checked(a, b, k, least=3)
-    left = 1 - constant * rate * value ** (order - 2) * np.asarray(t, dtype=np.float64)
+    factor = _validate.positive("constant", constant)
+    left = 1 - factor * rate * value ** (order - 2) * _validate.finite("t", t)
     with np.errstate(divide="ignore"):
         return np.asarray(value * np.maximum(left, 0.0) ** (-1 / (order - 2)))
 

@@ -106,10 +106,12 @@ class Link:
 
     def value(self, z: Array) -> Array:
         """Return the values at an array."""
+        z = _validate.finite("z", z)
         return np.asarray(self.factor * self.function(z))
 
     def slope(self, z: Array) -> Array:
         """Return the derivatives at an array."""
+        z = _validate.finite("z", z)
         return np.asarray(self.factor * self.derivative(z))
 
     def compiled(self) -> tuple[Scalar, Scalar]:
@@ -139,7 +141,6 @@ RELU = Link("ReLU", lambda z: np.maximum(z, 0.0), lambda z: 1.0 * (z > 0.0), kin
 ABSOLUTE = Link("|z|", lambda z: np.abs(z), lambda z: np.sign(z), kinks=(0.0,))
 
 
-@lru_cache(maxsize=32)
 def hermite(order: int) -> Link:
     r"""Orthonormal Hermite polynomial :math:`h_k`, with :math:`h_k' = \sqrt k\, h_{k-1}`.
 
@@ -158,7 +159,11 @@ def hermite(order: int) -> Link:
     >>> hermite(2).value(np.array([0.0, 1.0, 2.0])).round(6).tolist()
     [-0.707107, 0.0, 2.12132]
     """
-    k = _validate.integer("order", order, least=1, most=12)
+    return _hermite(_validate.integer("order", order, least=1, most=12))
+
+
+@lru_cache(maxsize=32)
+def _hermite(k: int) -> Link:
     return Link(f"h_{k}", _polynomial(k, 1.0), _polynomial(k - 1, math.sqrt(k)))
 
 
@@ -208,6 +213,8 @@ def line_rule(kinks: tuple[float, ...] = ()) -> Rule:
 
 def hermite_table(z: Array, count: int) -> Array:
     """Orthonormal Hermite polynomials of degree below `count` at `z` (n,), shape (n, count)."""
+    z = _validate.finite("z", z)
+    count = _validate.integer("count", count, least=1)
     norms = np.sqrt(np.cumprod(np.maximum(np.arange(count), 1.0)))
     return np.asarray(hermite_e.hermevander(z, count - 1) / norms)
 
@@ -244,5 +251,8 @@ def coefficients(link: Link, count: int) -> Array:
 
 def series(first: ArrayLike, second: ArrayLike, m: ArrayLike) -> Array:
     r"""Sum :math:`\sum_k u_k(f) u_k(g) m^k`, which is :math:`E f(s) g(t)` at correlation m."""
-    product = _validate.finite("first", first) * _validate.finite("second", second)
-    return np.asarray(np.polynomial.polynomial.polyval(np.asarray(m, dtype=float), product))
+    left = _validate.finite("first", first, shape=(None,))
+    product = left * _validate.finite("second", second, shape=left.shape)
+    if not left.size:
+        raise ValueError("first must not be empty")
+    return np.asarray(np.polynomial.polynomial.polyval(_validate.finite("m", m), product))

@@ -178,6 +178,11 @@ class SingleIndex(ABC):
 
     # ------------------------------------------------------------------ points
 
+    @staticmethod
+    def checked(t: Array, y: Array) -> tuple[Array, ...]:
+        """Return finite products and labels in their common shape."""
+        return _validate.broadcast(t=_validate.finite("t", t), y=_validate.finite("y", y))
+
     @property
     def ridge(self) -> float:
         """Ridge of the loss: none on the sphere."""
@@ -185,14 +190,14 @@ class SingleIndex(ABC):
 
     def initial(self, *, rng: RNG) -> Point:
         """Draw a uniform point of the upper half-sphere, as the source does."""
-        x = np.random.default_rng(rng).standard_normal(self.dimension)
+        x = _validate.generator("rng", rng).standard_normal(self.dimension)
         x /= np.linalg.norm(x)
         x[0] = abs(x[0])
         return Point(x)
 
     def draw_initial_statistics(self, *, rng: RNG) -> Statistics:
         """Draw from the exact law of the overlap of :meth:`initial`, at a cost free of N."""
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         z = abs(generator.standard_normal())
         rest = generator.chisquare(self.dimension - 1)
         return Statistics(np.asarray(z / math.sqrt(z * z + rest)))

@@ -56,10 +56,12 @@ class OnlinePCA(SingleIndex):
 
     def loss_at(self, t: Array, y: Array) -> Array:
         """Return the loss at t, element by element."""
+        t, _ = self.checked(t, y)
         return np.asarray(-t * t)
 
     def slope_at(self, t: Array, y: Array) -> Array:
         """Return the derivative of the loss in t, element by element."""
+        t, _ = self.checked(t, y)
         return np.asarray(-2.0 * t)
 
 
@@ -112,11 +114,13 @@ class BinaryMixture(SingleIndex):
 
     def loss_at(self, t: Array, y: Array) -> Array:
         """Return the loss at t, element by element."""
+        t, _ = self.checked(t, y)
         size = np.abs(t + self.field)
         return np.asarray(math.log(2) - size - np.log1p(np.exp(-2 * size)))
 
     def slope_at(self, t: Array, y: Array) -> Array:
         """Return the derivative of the loss in t, element by element."""
+        t, _ = self.checked(t, y)
         return np.asarray(-np.tanh(t + self.field))
 
 
@@ -194,10 +198,12 @@ class TeacherStudent(SingleIndex):
 
     def loss_at(self, t: Array, y: Array) -> Array:
         """Return the loss at t, element by element."""
+        t, y = self.checked(t, y)
         return np.asarray((y - self.fit.value(t)) ** 2)
 
     def slope_at(self, t: Array, y: Array) -> Array:
         """Return the derivative of the loss in t, element by element."""
+        t, y = self.checked(t, y)
         return np.asarray(-2.0 * (y - self.fit.value(t)) * self.fit.slope(t))
 
 

@@ -100,9 +100,11 @@ def passages(
     >>> bool(np.all(found.steps[:, 0] <= found.steps[:, 1]))
     True
     """
+    replicas = _validate.integer("replicas", replicas, least=1)
+    rng = _validate.generator("rng", rng)
     size = _validate.positive("delta", delta)
     total = _validate.integer("most", most, least=1)
-    marks = np.asarray(levels, dtype=np.float64)
+    marks = _validate.finite("levels", levels, shape=(None,))
     if marks.size:
         marks = _validate.increasing("levels", marks)
         if marks[0] == 0 or marks[-1] >= 1:
@@ -204,6 +206,8 @@ def decompose(
     -------
     Decomposition
     """
+    replicas = _validate.integer("replicas", replicas, least=1)
+    rng = _validate.generator("rng", rng)
     size = _validate.positive("delta", delta)
     total = _validate.integer("steps", steps, least=1)
     first, one, half, parameters = _prepared(problem, start)

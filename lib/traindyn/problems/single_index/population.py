@@ -274,6 +274,8 @@ def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) 
     def speed(m: Array | float) -> Array:
         return np.asarray(problem.drift(Statistics(np.asarray(m)), c_delta=size).m)
 
-    if np.any(speed(np.linspace(a, b, 101)) <= 0):
+    speeds = speed(np.linspace(a, b, 101))
+    # Rounding makes a place of rest move.
+    if np.any(speeds <= 1e-12 * np.abs(speeds).max()):
         return math.inf
     return float(quad(lambda m: 1 / float(speed(m)), a, b, epsabs=1e-10, epsrel=1e-8)[0])

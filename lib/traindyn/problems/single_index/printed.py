@@ -8,6 +8,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.single_index.links import Link, coefficients
 
@@ -21,9 +22,10 @@ def printed_coefficients(link: Link, count: int) -> Array:
 
 def printed_norm_moment_bound(n: ArrayLike, p: float) -> Array:
     r"""Bound of Remark 11.6, :math:`\sqrt{(E \sum_i z_i^2)^{p/2}}`, for normal coordinates."""
-    return np.asarray(np.sqrt(np.asarray(n, dtype=np.float64) ** (p / 2)))
+    return np.asarray(np.sqrt(_validate.positives("n", n) ** (_validate.positive("p", p) / 2)))
 
 
 def printed_martingale_scale(n: ArrayLike, *, delta: float, alpha: float) -> Array:
     r"""Size of the directional error up to :math:`\alpha N` steps, :math:`\delta\sqrt\alpha/N`."""
-    return np.asarray(delta * math.sqrt(alpha) / np.asarray(n, dtype=np.float64))
+    size, level = _validate.positive("delta", delta), _validate.positive("alpha", alpha)
+    return np.asarray(size * math.sqrt(level) / _validate.positives("n", n))

@@ -64,16 +64,24 @@ class EscapeLaw:
     spread: float
     delay: float
 
+    def __post_init__(self) -> None:
+        _validate.positive("rate", self.rate)
+        _validate.positive("spread", self.spread)
+        _validate.number("delay", self.delay)
+
     def cdf(self, times: ArrayLike) -> Array:
         """Probability that the level is reached by given times ``steps * delta / N``."""
-        grid = np.asarray(times, dtype=np.float64)
+        grid = _validate.finite("times", times)
         return np.asarray(
             stats.chi2(1).sf(np.exp(2 * self.rate * (self.delay - grid)) / self.spread)
         )
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Inverse of :meth:`cdf`."""
-        square = self.spread * stats.chi2(1).isf(np.asarray(probability, dtype=np.float64))
+        share = _validate.finite("probability", probability)
+        if np.any((share <= 0) | (share >= 1)):
+            raise ValueError(f"probability must lie in (0, 1), got {share.min()} to {share.max()}")
+        square = self.spread * stats.chi2(1).isf(share)
         return np.asarray(self.delay - 0.5 * np.log(square) / self.rate)
 
 
@@ -104,6 +112,9 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
     >>> law.quantile([0.1, 0.5, 0.9]).round(2).tolist()
     [1.94, 2.44, 3.37]
     """
+    level = _validate.number("level", level)
+    if not _SMALL < level < 1:
+        raise ValueError(f"level must lie in ({_SMALL:g}, 1), got {level!r}")
     order = information_exponent(problem).order
     if order != 2:
         raise ValueError(f"problem must have information exponent 2, got {order}")
@@ -138,8 +149,15 @@ class Explosion:
     restoring: float
     noise: float
 
+    def __post_init__(self) -> None:
+        _validate.integer("order", self.order, least=3)
+        _validate.positive("pull", self.pull)
+        _validate.non_negative("restoring", self.restoring)
+        _validate.positive("noise", self.noise)
+
     def drift(self, y: Array) -> Array:
         """Drift of the limiting equation."""
+        y = _validate.finite("y", y)
         return np.asarray(self.pull * y ** (self.order - 1) - self.restoring * y)
 
     def cdf(
@@ -169,8 +187,8 @@ class Explosion:
         steps = np.diff(grid)
         if grid[0] != 0 or grid.size < 2 or np.ptp(steps) > 1e-9 * steps[0]:
             raise ValueError("times must be equally spaced from 0 on")
-        top = float(reach)
-        if not top >= 1.5:
+        top = _validate.positive_or_infinite("reach", reach)
+        if top < 1.5:
             raise ValueError(f"reach must be at least 1.5, got {reach!r}")
         y, generator = self._chain(min(top, _REACH))
         row = np.zeros(y.size)

@@ -91,7 +91,7 @@ def printed_hessian(problem: SpikedTensor, point: Point) -> Array:
     which is not symmetric; the correct one is
     :meth:`~traindyn.problems.spiked.SpikedTensor.population_hessian`.
     """
-    x, k = np.asarray(point.x, dtype=np.float64), problem.order
+    x, k = _validate.finite("point.x", point.x, shape=(problem.dimension,)), problem.order
     m, square = x[0], x @ x
     v = np.eye(problem.dimension)[0]
     outward = 2.0 * (x - m * v)

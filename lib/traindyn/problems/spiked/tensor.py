@@ -156,13 +156,13 @@ class SpikedTensor:
         count = _validate.integer("count", count, least=1)
         _check_entries(count, self.dimension, self.order)
         shape = (count,) + (self.dimension,) * self.order
-        tensors = np.random.default_rng(rng).standard_normal(shape)
+        tensors = _validate.generator("rng", rng).standard_normal(shape)
         tensors.reshape(count, -1)[:, 0] += self.signal
         return tensors
 
     def initial(self, *, rng: RNG) -> Point:
         """Draw from N(0, I_n / n), as in BGJ Proposition 3.3."""
-        x = np.random.default_rng(rng).standard_normal(self.dimension)
+        x = _validate.generator("rng", rng).standard_normal(self.dimension)
         x /= math.sqrt(self.dimension)
         return Point(x)
 
@@ -233,7 +233,7 @@ class SpikedTensor:
         """
         x = self._checked_point(point)
         count = _validate.integer("count", count, least=1)
-        draws = np.random.default_rng(rng).standard_normal((count, self.dimension))
+        draws = _validate.generator("rng", rng).standard_normal((count, self.dimension))
         square = float(x @ x)
         if square > 0:
             stretch = (math.sqrt(self.order) - 1.0) / square
@@ -322,7 +322,7 @@ class SpikedTensor:
 
     def draw_initial_statistics(self, *, rng: RNG) -> Statistics:
         """Draw from the exact law of the statistics of :meth:`initial`, at a cost free of n."""
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         m = generator.standard_normal() / math.sqrt(self.dimension)
         r2 = generator.chisquare(self.dimension - 1) / self.dimension
         return Statistics(np.asarray(m), np.asarray(r2))

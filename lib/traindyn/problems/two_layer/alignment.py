@@ -14,7 +14,7 @@ from traindyn import _validate, linalg
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Array, Matrix
 from traindyn.problems.two_layer import curvature
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked, consistent
 
 __all__ = ["feature_space", "outlier_alignment", "second_layer_time", "span_alignment"]
 
@@ -36,6 +36,7 @@ def span_alignment(statistics: Statistics) -> Array:
     >>> span_alignment(found).round(12).tolist()
     [0.6]
     """
+    statistics = consistent(statistics)
     own = np.square(statistics.m).sum(axis=-1)
     rest = np.diagonal(statistics.R_perp, axis1=-2, axis2=-1)
     with np.errstate(invalid="ignore"):
@@ -62,7 +63,7 @@ def feature_space(problem: TwoLayerMixture, statistics: Statistics) -> Array:
     >>> feature_space(problem, Statistics(np.ones(3), m, np.zeros((3, 3)))).shape
     (3, 2)
     """
-    m = _validate.finite("statistics.m", statistics.m, shape=(problem.width, problem.signal))
+    m = checked(problem, statistics, single=True).m
     left, sizes, _ = np.linalg.svd(np.maximum(m @ problem.centroids.T, 0.0), full_matrices=False)
     return np.asarray(left[:, sizes > _DEPENDENT * sizes[0]])
 
@@ -135,6 +136,9 @@ def second_layer_time(
     """
     grid = _validate.increasing("times", times)
     level = _validate.positive("level", level)
+    statistics = checked(problem, statistics)
+    if len(statistics.v) != grid.size:
+        raise ValueError(f"statistics must have {grid.size} rows, got {len(statistics.v)}")
     if level >= 1:
         raise ValueError(f"level must be below 1, got {level:g}")
 

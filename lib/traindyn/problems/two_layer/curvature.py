@@ -82,7 +82,8 @@ def weight(matrix: Matrix, output: ArrayLike, label: ArrayLike) -> Array:
     (0.25, 0.25)
     """
     _validate.choice("matrix", matrix, MATRICES)
-    output = np.asarray(output)
+    output = _validate.finite("output", output)
+    label = _validate.finite("label", label)
     if matrix == "hessian":
         return np.asarray(expit(output) * expit(-output))
     return np.asarray(np.square(expit(output) - label))
@@ -252,7 +253,7 @@ def mixed_block(
     ValueError
         If `point`, `j` or the dimension of `rule` does not fit the problem.
     """
-    frame, (j, _) = _frame(problem, point), _block(problem, (j, j))
+    frame, j = _frame(problem, point), _validate.integer("j", j, least=0, most=problem.width - 1)
     error, curve = _mixed_terms(problem, matrix, frame, j, rule)
     mixed = frame.v[j] * curve
     if matrix == "hessian":
@@ -277,7 +278,7 @@ def active_error(
     -------
     ndarray, shape (n,)
     """
-    frame, (j, _) = _frame(problem, point), _block(problem, (j, j))
+    frame, j = _frame(problem, point), _validate.integer("j", j, least=0, most=problem.width - 1)
     return np.asarray(frame.basis @ _mixed_terms(problem, "hessian", frame, j, rule)[0])
 
 
@@ -298,7 +299,7 @@ def leading_mixed_block(
     -------
     ndarray, shape (K, n)
     """
-    frame, (j, _) = _frame(problem, point), _block(problem, (j, j))
+    frame, j = _frame(problem, point), _validate.integer("j", j, least=0, most=problem.width - 1)
     felt = np.maximum(frame.W @ frame.centroids.T, 0.0)
     active = problem.weights * _both_active(problem, frame, j, j, kink)
     mixed = frame.v[j] * felt * active * _at_centroids(problem, matrix, frame)
@@ -337,7 +338,7 @@ def kink_block(
         If the precision is infinite, the weights of the neuron vanish, or as
         :func:`population_block`.
     """
-    frame, (i, _) = _frame(problem, point), _block(problem, (i, i))
+    frame, i = _frame(problem, point), _validate.integer("i", i, least=0, most=problem.width - 1)
     precision = _validate.positive("problem.precision", problem.precision)
     length = float(np.linalg.norm(frame.W[i]))
     if length == 0:
@@ -423,13 +424,10 @@ def _frame(problem: TwoLayerMixture, point: Point) -> _Frame:
 
 def _block(problem: TwoLayerMixture, block: Block) -> Block:
     K = problem.width
-    if block == (K, K):
-        return block
-    i, j = (
-        _validate.integer(f"block[{k}]", index, least=0, most=K - 1)
-        for k, index in enumerate(block)
-    )
-    return i, j
+    i, j = _validate.pair("block", block, most=K)
+    if i == j == K:
+        return i, j
+    return _validate.pair("block", block, most=K - 1)
 
 
 @cache

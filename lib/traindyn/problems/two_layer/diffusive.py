@@ -34,7 +34,7 @@ from traindyn.diffusion import LinearDiffusion
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet, locate
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = [
     "around",
@@ -232,6 +232,7 @@ def radial(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
     >>> radial(problem, base).stationary().round(5).tolist()
     [[0.17329]]
     """
+    base = checked(problem, base, name="base", single=True)
     c_delta = _validate.non_negative("c_delta", c_delta)
     place = locate(problem, base)
     ridge, classes = problem.ridge, place.classes
@@ -290,6 +291,7 @@ def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics)
     >>> blown_up(problem, base, base._replace(v=base.v + 0.1)).round(12).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
+    statistics = checked(problem, statistics)
     known = _read(problem, base)
     return math.sqrt(problem.dimension) * (
         _coordinates(problem, known, statistics) - _coordinates(problem, known, base)
@@ -308,7 +310,7 @@ def radial_part(problem: TwoLayerMixture, base: Statistics, u: ArrayLike) -> Arr
     """
     known = _read(problem, base)
     count = len(known.neurons)
-    values = np.asarray(u, dtype=np.float64)
+    values = _validate.ending("u", u, (2 * count,))
     grown = values[..., :count] * known.v_sign + values[..., count:] * known.m_sign
     mine = known.group[:, None] == np.array(known.place.occupied)
     return np.asarray((grown * known.sizes) @ mine.astype(np.float64))
@@ -332,6 +334,7 @@ def _beta(problem: TwoLayerMixture) -> Array:
 
 
 def _read(problem: TwoLayerMixture, base: Statistics) -> _Base:
+    base = checked(problem, base, name="base", single=True)
     place = locate(problem, base)
     known, neurons = limit.lines(problem), place.members
     group = np.array(place.assignment)[neurons]

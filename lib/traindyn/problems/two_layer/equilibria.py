@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import limit
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = [
     "ZERO",
@@ -164,7 +164,7 @@ class FixedSet:
         """Convert and check the assignment."""
         count = len(self.classes.gains)
         width = self.problem.width
-        given = tuple(self.assignment)
+        given = tuple(np.atleast_1d(self.assignment).tolist())
         if len(given) != width or not all(each in range(ZERO, count) for each in given):
             raise ValueError(
                 f"assignment must hold {width} classes in [0, {count - 1}] or {ZERO}, got {given}"
@@ -494,6 +494,7 @@ def initial_set(
     >>> initial_set(problem, start).assignment
     (0, 1)
     """
+    statistics = checked(problem, statistics, single=True)
     known, labels = limit.lines(problem), np.asarray(problem.labels)
     sizes = classes(problem).sizes
     v, m = np.asarray(statistics.v), np.asarray(statistics.m)
@@ -575,6 +576,7 @@ def destination(
     >>> destination(problem, start).v.round(5).tolist()
     [0.70645, 0.94193]
     """
+    statistics = checked(problem, statistics, single=True)
     end = initial_set(problem, statistics, signs=signs)
     v, m = np.asarray(statistics.v), np.asarray(statistics.m)
     for i in end.members.tolist():
@@ -617,6 +619,7 @@ def locate(
     >>> locate(problem, known.point()).assignment
     (3, 0, -1, 0)
     """
+    statistics = checked(problem, statistics, single=True)
     tolerance = _validate.positive("tolerance", tolerance)
     known, v = classes(problem), np.asarray(statistics.v)
     likeness = np.asarray(statistics.m) @ known.directions.T
@@ -663,6 +666,7 @@ def discerned(
     >>> discerned(problem, FixedSet(problem, (3, 0, -1, 0)).point()).tolist()
     [True, False, False, True]
     """
+    statistics = checked(problem, statistics)
     known = classes(problem)
     if threshold is None:
         size = np.where(known.sizes > 0, known.sizes, np.inf)

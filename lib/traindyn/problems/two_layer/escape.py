@@ -37,7 +37,7 @@ from scipy.special import expit
 from traindyn import _validate
 from traindyn.gaussian import RNG, Rule, sobol, symmetric_sqrt
 from traindyn.problems.base import Array
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = ["Escape", "Linearisation", "escape", "first_passage", "linearise"]
 
@@ -93,6 +93,7 @@ def linearise(
     >>> (np.diag(found.growth) + 0.05).round(6).tolist()
     [0.000315, -0.000315]
     """
+    statistics = checked(problem, statistics, single=True)
     precision = _validate.positive("problem.precision", problem.precision)
     seconds = _second_moments(problem)
     v, R = np.asarray(statistics.v, dtype=float), np.asarray(statistics.R_perp, dtype=float)
@@ -162,7 +163,7 @@ class Escape:
         """
         scale = 1.0 / math.sqrt(_validate.positive("dimension", dimension))
         draws = _validate.integer("draws", draws, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         size = self.transitions.shape[-1]
         found = np.empty((self.times.size, draws, size))
         found[0] = math.sqrt(self.variance) * scale * generator.standard_normal((draws, size))
@@ -203,6 +204,7 @@ def escape(
     ValueError
         As :func:`linearise`, or if the times do not start at zero.
     """
+    statistics = checked(problem, statistics)
     grid = _validate.increasing("times", times)
     c_delta = _validate.non_negative("c_delta", c_delta)
     if grid[0] != 0 or grid.size != len(statistics.v):
@@ -249,7 +251,9 @@ def first_passage(times: ArrayLike, values: ArrayLike, level: float) -> Array:
     [1.5, inf]
     """
     grid, level = _validate.increasing("times", times), _validate.positive("level", level)
-    paths = np.asarray(values, dtype=float)
+    paths = _validate.ending("values", values, (grid.size,))
+    if paths.min(initial=level) <= 0:
+        raise ValueError(f"values must be positive, got {paths.min():.3g}")
     reached = paths >= level
     last = np.maximum(np.argmax(reached, axis=-1), 1)
     before = np.take_along_axis(paths, last[..., None] - 1, axis=-1)[..., 0]

@@ -19,7 +19,7 @@ from scipy.special import expit, ndtr
 from traindyn import _validate, relu
 from traindyn.problems.base import MATRICES, Array, Block, Matrix
 from traindyn.problems.two_layer.curvature import weight
-from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture, checked_point
 
 __all__ = [
     "LIPSCHITZ",
@@ -57,6 +57,7 @@ def margins(problem: TwoLayerMixture, point: Point) -> Array:
     -------
     ndarray
     """
+    point = checked_point(problem, point)
     along, lengths = _along(problem, point), np.linalg.norm(point.W, axis=1)
     cosines = along / np.where(lengths > 0, lengths, 1.0)[:, None]
     with np.errstate(invalid="ignore"):
@@ -91,7 +92,8 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
     >>> feature_excess([0.0], [[1.0]], 4.0).tolist()
     [[0.125]]
     """
-    means, square = _validate.finite("m", m, shape=(None,)), _validate.symmetric("gram", gram)
+    precision = _validate.positive_or_infinite("precision", precision)
+    means, square = _means_and_gram(m, gram)
     felt = np.maximum(means, 0.0)
     return np.asarray(relu.second_moment(means, square / precision) - np.outer(felt, felt))
 
@@ -123,7 +125,8 @@ def psi_2(m: ArrayLike, gram: ArrayLike, precision: float) -> float:
     >>> round(psi_2([0.0], [[1.0]], 100.0), 6)
     0.02
     """
-    means, square = _validate.finite("m", m, shape=(None,)), _validate.symmetric("gram", gram)
+    precision = _validate.positive_or_infinite("precision", precision)
+    means, square = _means_and_gram(m, gram)
     lengths = np.sqrt(np.diag(square))
     with np.errstate(divide="ignore", invalid="ignore"):
         heights = np.sqrt(precision) * np.abs(means) / lengths
@@ -179,8 +182,9 @@ def fourth_moment_bound(m: ArrayLike, gram: ArrayLike, precision: float) -> floa
     >>> fourth_moment_bound([1.0], [[2.0]], 4.0)  # 1 + 6 / 2 + 3 / 4
     4.75
     """
-    square = _validate.symmetric("gram", gram)
-    return float(relu.fourth_moment(m, square / precision))
+    precision = _validate.positive_or_infinite("precision", precision)
+    means, square = _means_and_gram(m, gram)
+    return float(relu.fourth_moment(means, square / precision))
 
 
 def output_fluctuation(problem: TwoLayerMixture, point: Point) -> Array:
@@ -198,6 +202,7 @@ def output_fluctuation(problem: TwoLayerMixture, point: Point) -> Array:
     -------
     ndarray, shape (C,)
     """
+    point = checked_point(problem, point)
     means = _along(problem, point).T
     covariance = point.W @ point.W.T / problem.precision
     deviations = np.sqrt(np.diag(covariance))
@@ -224,6 +229,7 @@ def second_layer_order(problem: TwoLayerMixture, point: Point) -> float:
     -------
     float
     """
+    point = checked_point(problem, point)
     gram = point.W @ point.W.T
     means = _along(problem, point).T
     return max(psi_2(m, gram, problem.precision) for m in means) + 1 / problem.precision
@@ -249,6 +255,7 @@ def first_layer_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
     -------
     float
     """
+    point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)
     tails = np.sqrt(ndtr(-np.abs(margins(problem, point))))
     reach = np.abs(point.v) * np.linalg.norm(point.W, axis=1)
@@ -285,18 +292,21 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
     -------
     float
     """
+    point = checked_point(problem, point)
     _validate.choice("matrix", matrix, MATRICES)
     means = _along(problem, point).T
     felt = np.maximum(means, 0.0)
     at_centroids = weight(matrix, felt @ point.v, problem.labels)
     swing = LIPSCHITZ[matrix] * np.sqrt(output_fluctuation(problem, point))
     gram = point.W @ point.W.T / problem.precision
-    if block == (problem.width, problem.width):
+    K = problem.width
+    i, j = _validate.pair("block", block, most=K)
+    if i == j == K:
         covariance = np.broadcast_to(gram, (*means.shape, means.shape[1]))
         feature = relu.second_moment(means, covariance) - _outer(felt, felt)
         fourth, scale = relu.fourth_moment(means, covariance), 1.0
     else:
-        i, j = block
+        i, j = _validate.pair("block", block, most=K - 1)
         centroids = _centroids(problem, point)
         found = relu.wedge(point.W[i], point.W[j], centroids, problem.precision)
         feature = found.second - found.probability[:, None, None] * _outer(centroids, centroids)
@@ -321,6 +331,7 @@ def soft_response(problem: TwoLayerMixture, point: Point) -> Array:
     -------
     ndarray, shape (K, d)
     """
+    point = checked_point(problem, point)
     outputs = point.v @ np.maximum(_along(problem, point), 0.0)
     pull = problem.weights * (expit(outputs) - problem.labels)
     return np.asarray((ndtr(margins(problem, point)) * pull) @ problem.centroids)
@@ -346,6 +357,7 @@ def response_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
     -------
     float
     """
+    point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)
     tails = np.exp(-np.square(margins(problem, point)) / 16)
     reach = np.abs(point.v) * np.linalg.norm(point.W, axis=1)
@@ -353,10 +365,18 @@ def response_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
     return float(worst / np.sqrt(problem.precision) + 1 / problem.precision)
 
 
+def _means_and_gram(m: ArrayLike, gram: ArrayLike) -> tuple[Array, Array]:
+    """Check overlaps with one centroid and the products of the weights."""
+    square = _validate.positive_semidefinite("gram", gram)
+    if square.size == 0:
+        raise ValueError("gram must not be empty")
+    return _validate.finite("m", m, shape=(len(square),)), square
+
+
 def _along(problem: TwoLayerMixture, point: Point) -> Array:
     """Means of the preactivations at the centroids, shape (K, C)."""
     d = problem.centroids.shape[1]
-    return np.asarray(np.asarray(point.W)[:, :d] @ problem.centroids.T)
+    return np.asarray(point.W[:, :d] @ problem.centroids.T)
 
 
 def _centroids(problem: TwoLayerMixture, point: Point) -> Array:

@@ -232,8 +232,10 @@ def single_response(
     >>> A.round(12).tolist()
     [-0.25]
     """
+    v, gram = _validate.number("v", v), _validate.number("gram", gram)
+    m = _validate.finite("m", m, shape=(problem.signal,))
     precision = _validate.positive("problem.precision", problem.precision)
-    square = _validate.positive("square of the weights", float(m @ m) + gram)
+    square = _validate.positive("m @ m + gram", float(m @ m) + gram)
     spread = math.sqrt(square / precision)
     means = problem.centroids @ m
     low = np.maximum(means - _REACH * spread, 0.0)

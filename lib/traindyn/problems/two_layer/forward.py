@@ -82,10 +82,7 @@ class Forward:
             If the matrix or the block does not exist.
         """
         width = self.v.size
-        i, j = (
-            _validate.integer(f"block[{side}]", index, least=0, most=width)
-            for side, index in enumerate(block)
-        )
+        i, j = _validate.pair("block", block, most=width)
         hessian = _validate.choice("matrix", matrix, MATRICES) == "hessian"
         curvature = self.slopes if hessian else self.errors**2
         if i == j == width:

@@ -227,6 +227,7 @@ def step_covariance(
     corrector : float
         Factor of v_i v_j c_i c_j in the increment of R_perp, c_delta / lambda or zero.
     """
+    corrector = _validate.number("corrector", corrector)
     frame = _frame(problem, statistics)
     quadrature = _chosen(problem, np.asarray(statistics.v, dtype=np.float64), frame, rule)
     v, m = (np.asarray(array, dtype=np.float64) for array in statistics[:2])

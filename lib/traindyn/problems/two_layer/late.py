@@ -22,6 +22,7 @@ import math
 import numpy as np
 from scipy.special import expit
 
+from traindyn import _validate
 from traindyn.problems.two_layer.spectra import class_sum, lengths
 
 __all__ = ["turning_rate"]
@@ -51,6 +52,7 @@ def turning_rate(ridge: float, precision: float) -> float:
     >>> round(turning_rate(0.03, 10.0), 4)
     0.0951
     """
+    precision = _validate.positive("precision", precision)
     total = class_sum(ridge, precision)
     p, q, masses = lengths(precision)
     moment = 0.5 * float(np.sum(masses * (p**2 - q**2) * expit(-total * (p - q))))

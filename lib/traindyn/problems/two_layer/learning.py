@@ -26,7 +26,7 @@ from scipy.special import expit, lambertw
 from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer.equilibria import ZERO, classes
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = ["count_law", "from_zero_overlap", "growth", "norm_bounds"]
 
@@ -197,7 +197,11 @@ def from_zero_overlap(
     gram = _validate.positive_semidefinite("R_perp", R_perp, size=K)
     grid = _validate.increasing("times", times)
     chosen = np.asarray(assignment)
-    if chosen.shape != (K,) or not np.isin(chosen, np.arange(ZERO, len(known.signs))).all():
+    if (
+        chosen.shape != (K,)
+        or chosen.dtype.kind not in "iu"
+        or not np.isin(chosen, np.arange(ZERO, len(known.signs))).all()
+    ):
         raise ValueError(
             f"assignment must hold {K} classes in [0, {len(known.signs) - 1}] or {ZERO}, "
             f"got {chosen.tolist()}"
@@ -258,9 +262,10 @@ def norm_bounds(
     >>> [round(bound, 4) for bound in norm_bounds(problem, problem.initial_statistics())]
     [5.5693, 5.5693]
     """
+    statistics = checked(problem, statistics, single=True)
     ridge = _validate.positive("problem.ridge", problem.ridge)
     c_delta = _validate.non_negative("c_delta", c_delta)
-    v, m, R_perp = (np.asarray(each) for each in statistics)
+    v, m, R_perp = statistics
     second = max(float(v @ v), _MOST_PULL / ridge)
     fed = _MOST_PULL + 0.5 * c_delta / problem.precision * second
     return second, max(float(np.square(m).sum() + np.trace(R_perp)), fed / ridge)

@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
+from traindyn import _validate
 from traindyn.problems.base import Array
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = [
     "Lines",
@@ -135,6 +136,13 @@ def activity(
     ValueError
         If the sides are not signs of that shape.
     """
+    kink = _validate.number("kink", kink)
+    return _activity(problem, checked(problem, statistics), sides, kink)
+
+
+def _activity(
+    problem: TwoLayerMixture, statistics: Statistics, sides: ArrayLike | None, kink: float = 0.0
+) -> Array:
     if sides is None:
         return np.asarray(np.heaviside(_projections(problem, statistics), kink))
     known = lines(problem)
@@ -156,7 +164,8 @@ def outputs(
 
     Given sides, g is the identity or zero accordingly.
     """
-    on = activity(problem, statistics, sides=sides)
+    statistics = checked(problem, statistics)
+    on = _activity(problem, statistics, sides)
     return _outputs(statistics, on * _projections(problem, statistics))
 
 
@@ -185,7 +194,14 @@ def response(
     >>> response(problem, start, kink=0.5).tolist()
     [[-0.25]]
     """
-    on = activity(problem, statistics, sides=sides, kink=kink)
+    kink = _validate.number("kink", kink)
+    return _response(problem, checked(problem, statistics), sides, kink)
+
+
+def _response(
+    problem: TwoLayerMixture, statistics: Statistics, sides: ArrayLike | None, kink: float = 0.0
+) -> Array:
+    on = _activity(problem, statistics, sides, kink)
     o = _outputs(statistics, on * _projections(problem, statistics))
     pull = problem.weights * (expit(o) - problem.labels)
     return np.asarray((on * pull[..., None, :]) @ problem.centroids)
@@ -216,12 +232,12 @@ def drift(
     >>> bool(np.abs(drift(problem, best).v).max() < 1e-15)
     True
     """
-    found = response(problem, statistics, sides=sides)
-    v, m = np.asarray(statistics.v), np.asarray(statistics.m)
+    v, m, R_perp = statistics = checked(problem, statistics)
+    found = _response(problem, statistics, sides)
     return Statistics(
         -(m * found).sum(axis=-1) - problem.ridge * v,
         -v[..., None] * found - problem.ridge * m,
-        -2.0 * problem.ridge * np.asarray(statistics.R_perp),
+        -2.0 * problem.ridge * R_perp,
     )
 
 
@@ -238,6 +254,7 @@ def loss(problem: TwoLayerMixture, statistics: Statistics) -> Array:
     >>> round(float(loss(problem, start)), 6)
     0.693147
     """
+    statistics = checked(problem, statistics)
     o = outputs(problem, statistics)
     fit = (-log_expit(-o) - problem.labels * o) @ problem.weights
     size = np.square(statistics.v).sum(axis=-1) + np.square(statistics.m).sum(axis=(-2, -1))
@@ -263,11 +280,12 @@ def gradient_covariance(problem: TwoLayerMixture, statistics: Statistics) -> Arr
     ndarray, shape (K + K d, K + K d)
         In the order :math:`v_1 \dots v_K, m_{11} \dots m_{1d}, m_{21} \dots`
     """
-    on = activity(problem, statistics)
+    statistics = checked(problem, statistics, single=True)
+    on = _activity(problem, statistics, None)
     felt = on * _projections(problem, statistics)
     errors = expit(_outputs(statistics, felt)) - problem.labels
     by_v = (felt * errors).T
-    by_m = (np.asarray(statistics.v)[:, None] * on * errors).T[:, :, None]
+    by_m = (statistics.v[:, None] * on * errors).T[:, :, None]
     by_m = by_m * problem.centroids[:, None, :]
     draws = np.concatenate([by_v, by_m.reshape(len(errors), -1)], axis=1)
     draws = draws - problem.weights @ draws
@@ -275,8 +293,8 @@ def gradient_covariance(problem: TwoLayerMixture, statistics: Statistics) -> Arr
 
 
 def _projections(problem: TwoLayerMixture, statistics: Statistics) -> Array:
-    return np.asarray(np.asarray(statistics.m) @ problem.centroids.T)
+    return np.asarray(statistics.m @ problem.centroids.T)
 
 
 def _outputs(statistics: Statistics, felt: Array) -> Array:
-    return np.asarray((np.asarray(statistics.v)[..., None] * felt).sum(axis=-2))
+    return np.asarray((statistics.v[..., None] * felt).sum(axis=-2))

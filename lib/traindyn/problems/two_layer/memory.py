@@ -34,7 +34,7 @@ from traindyn.gaussian import RNG, Rule, symmetric_sqrt
 from traindyn.problems.base import Array, Matrix
 from traindyn.problems.two_layer import integrals
 from traindyn.problems.two_layer.curvature import weight
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = ["propagators", "training_block"]
 
@@ -78,6 +78,7 @@ def propagators(
     >>> bool(np.allclose(propagators(problem, [0.0, 1.0], still)[0], np.exp(-0.5) * np.eye(2)))
     True
     """
+    statistics = checked(problem, statistics)
     grid = _validate.increasing("times", times)
     if len(statistics.v) != grid.size:
         raise ValueError(f"statistics must have {grid.size} rows, got {len(statistics.v)}")
@@ -141,13 +142,14 @@ def training_block(
     >>> bool(np.trace(trained) < 0.95 * np.trace(fresh))
     True
     """
+    statistics = checked(problem, statistics)
     grid = _validate.increasing("times", times)
     if grid[0] != 0:
         raise ValueError(f"times must start at 0, got {grid[0]:g}")
     c_delta = _validate.non_negative("c_delta", c_delta)
     draws = _validate.integer("draws", draws, least=1)
     flow = propagators(problem, grid, statistics, rule=rule)
-    generator = np.random.default_rng(rng)
+    generator = _validate.generator("rng", rng)
     v_end, m_end, R_end = (part[-1] for part in statistics)
     shares = np.gradient(grid)
     shares[[0, -1]] *= 0.5

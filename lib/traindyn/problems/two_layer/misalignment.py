@@ -28,7 +28,7 @@ import numpy as np
 from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import finite_equilibria
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, consistent
 
 __all__ = ["misalignment", "sustained"]
 
@@ -47,6 +47,7 @@ def misalignment(statistics: Statistics) -> Array:
     >>> float(misalignment(aligned))
     0.0
     """
+    statistics = consistent(statistics)
     v, m = np.asarray(statistics.v)[..., :2], np.asarray(statistics.m)[..., :2, :]
     gram = m @ np.swapaxes(m, -1, -2) + np.asarray(statistics.R_perp)[..., :2, :2]
     scaled = gram / (v[..., :, None] * v[..., None, :])

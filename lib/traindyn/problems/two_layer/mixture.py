@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,7 +152,7 @@ class TwoLayerMixture:
             set_field(self, name, frozen)
         set_field(self, "width", _validate.integer("width", self.width, least=1))
         set_field(self, "dimension", _validate.integer("dimension", self.dimension, least=signal))
-        set_field(self, "precision", _checked_precision(self.precision))
+        set_field(self, "precision", _validate.positive_or_infinite("precision", self.precision))
         set_field(self, "ridge", _validate.non_negative("ridge", self.ridge))
         variance = _validate.non_negative("initial_variance", self.initial_variance)
         set_field(self, "initial_variance", variance)
@@ -185,7 +185,7 @@ class TwoLayerMixture:
             As the class, or if mu is not a unit vector.
         """
         (mean,) = _orthonormal(("mu",), (mu,), size=1)
-        precision = _checked_precision(precision)
+        precision = _validate.positive_or_infinite("precision", precision)
         return cls(
             centroids=np.stack([mean, -mean]),
             labels=np.array([1, 0]),
@@ -266,7 +266,7 @@ class TwoLayerMixture:
     def sample(self, n: int, *, rng: RNG) -> Sample:
         """Draw `n` independent inputs; the label of a draw is the index of its centroid."""
         n = _validate.integer("n", n, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         indices = self._indices(generator.random(n))
         return self._placed(indices, self._noise(generator, n))
 
@@ -285,7 +285,7 @@ class TwoLayerMixture:
         Sample
         """
         n = _validate.integer("n", n, least=1)
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         uniform, noise = np.empty(n), np.empty((n, self.dimension))
         for step in range(n):
             uniform[step] = generator.random()
@@ -294,7 +294,7 @@ class TwoLayerMixture:
 
     def initial(self, *, rng: RNG) -> Point:
         r"""Draw v from N(0, I) and independent neurons from N(0, initial_variance I / N)."""
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         v = generator.standard_normal(self.width)
         W = generator.standard_normal((self.width, self.dimension))
         W *= math.sqrt(self.initial_variance / self.dimension)
@@ -396,7 +396,8 @@ class TwoLayerMixture:
         i, j = self._checked_block(block)
         if i != j:
             raise ValueError(f"block must be diagonal to own a parameter, got {block}")
-        return np.asarray(point.v if i == self.width else point.W[i])
+        v, W = self._checked_point(point)
+        return v if i == self.width else np.asarray(W[i])
 
     def outlier_count(self, block: Block) -> int:
         """Dimension of the top eigenspace of BGHJ Theorem 2.6.
@@ -411,9 +412,9 @@ class TwoLayerMixture:
 
     def _activations(self, point: Point, inputs: ArrayLike) -> Array:
         v, W = self._checked_point(point, finite=False)
-        seen = np.asarray(inputs, dtype=np.float64)
-        if seen.ndim != 2 or seen.shape[1] != self.dimension or seen.shape[0] == 0:
-            raise ValueError(f"inputs must have shape (n, {self.dimension}), got {seen.shape}")
+        seen = _validate.numeric("inputs", inputs, shape=(None, self.dimension))
+        if seen.shape[0] == 0:
+            raise ValueError("inputs must have at least one row, got none")
         with np.errstate(invalid="ignore", over="ignore"):
             z = seen @ W.T
         # Cheaper than looking at the inputs; a NaN there is a NaN here.
@@ -445,9 +446,7 @@ class TwoLayerMixture:
         return np.asarray(1.0 - 2.0 * self.labels[indices])
 
     def _checked_block(self, block: Block) -> Block:
-        i, j = block
-        i = _validate.integer("block[0]", i, least=0, most=self.width)
-        j = _validate.integer("block[1]", j, least=0, most=self.width)
+        i, j = _validate.pair("block", block, most=self.width)
         if (i == self.width) != (j == self.width):
             raise ValueError(
                 f"block must join two neurons or be ({self.width}, {self.width}), got {block}"
@@ -455,14 +454,9 @@ class TwoLayerMixture:
         return i, j
 
     def _checked_point(self, point: Point, *, finite: bool = True) -> tuple[Array, Array]:
-        v, W = (np.asarray(array, dtype=np.float64) for array in point)
         shape = (self.width, self.dimension)
-        for name, array, wanted in (("point.v", v, shape[:1]), ("point.W", W, shape)):
-            if array.shape != wanted:
-                raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
-            if finite:
-                _validate.finite(name, array)
-        return v, W
+        look = _validate.finite if finite else _validate.numeric
+        return look("point.v", point.v, shape=shape[:1]), look("point.W", point.W, shape=shape)
 
     # ------------------------------------------------------------------ summary statistics
 
@@ -537,7 +531,7 @@ class TwoLayerMixture:
         The cost does not depend on the dimension: the orthogonal part is a Wishart matrix
         with N - d degrees of freedom, drawn by its triangular (Bartlett) factor.
         """
-        generator = np.random.default_rng(rng)
+        generator = _validate.generator("rng", rng)
         width, freedom = self.width, self.dimension - self.signal
         scale = self.initial_variance / self.dimension
         v = generator.standard_normal(width)
@@ -576,7 +570,7 @@ class TwoLayerMixture:
         rule : Rule, optional
             As for :meth:`drift`.
         """
-        v, m, R_perp = statistics
+        v, m, R_perp = statistics = checked(self, statistics, single=True)
         size = np.vdot(v, v) + np.vdot(m, m) + np.trace(R_perp)
         found = integrals.evaluate(self, statistics, rule)
         return float(found.loss + 0.5 * self.ridge * size)
@@ -610,7 +604,7 @@ class TwoLayerMixture:
             Time derivatives.
         """
         c_delta = _validate.non_negative("c_delta", c_delta)
-        v, m, R_perp = (np.asarray(array, dtype=np.float64) for array in statistics)
+        v, m, R_perp = statistics = checked(self, statistics, single=True)
         A, A_perp, B, _ = integrals.evaluate(self, statistics, rule)
         flow = v[:, None] * A_perp
         corrector = (c_delta / self.precision) * np.outer(v, v) * B
@@ -720,9 +714,32 @@ class TwoLayerMixture:
         return Statistics(np.array(v), np.array(m), np.swapaxes(upper, -1, -2) @ upper)
 
 
-def _checked_precision(precision: Any) -> float:
-    infinite = np.ndim(precision) == 0 and precision == math.inf
-    return math.inf if infinite else _validate.positive("precision", precision)
+def checked(
+    problem: TwoLayerMixture,
+    statistics: Statistics,
+    *,
+    name: str = "statistics",
+    single: bool = False,
+) -> Statistics:
+    """Return statistics, called `name` in errors, if they are finite and fit the problem."""
+    shapes = (("K",), ("K", "d"), ("K", "K"))
+    sizes = {"K": problem.width, "d": problem.signal}
+    return _validate.record(name, statistics, shapes, single=single, **sizes)
+
+
+def consistent(statistics: Statistics) -> Statistics:
+    """Return statistics of any problem if they are finite and fit each other."""
+    return _validate.record("statistics", statistics, (("K",), ("K", "d"), ("K", "K")))
+
+
+def checked_point(problem: TwoLayerMixture, point: Point) -> Point:
+    """Return a point if it is finite and fits the problem, apart from its dimension."""
+    found = _validate.record("point", point, (("K",), ("K", "n")), single=True, K=problem.width)
+    if found.W.shape[1] < problem.signal:
+        raise ValueError(
+            f"point.W must have at least {problem.signal} columns, got {found.W.shape[1]}"
+        )
+    return found
 
 
 def _orthonormal(names: tuple[str, ...], vectors: tuple[ArrayLike, ...], size: int) -> list[Array]:

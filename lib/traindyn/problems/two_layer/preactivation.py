@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, ndtr
 
 from traindyn import _validate
 from traindyn.problems.base import Array
-from traindyn.problems.two_layer.mixture import Statistics
+from traindyn.problems.two_layer.mixture import Statistics, consistent
 
 __all__ = [
     "FOURTH_MOMENT_CONSTANT",
@@ -45,6 +45,7 @@ def covariance(statistics: Statistics, *, precision: float) -> Array:
     >>> covariance(here, precision=2.0).tolist()
     [[0.625, 0.0625], [0.0625, 0.53125]]
     """
+    statistics = consistent(statistics)
     precision = _validate.positive("precision", precision)
     m = np.asarray(statistics.m)
     return np.asarray((m @ m.T + np.asarray(statistics.R_perp)) / precision)
@@ -52,6 +53,7 @@ def covariance(statistics: Statistics, *, precision: float) -> Array:
 
 def penalty(statistics: Statistics) -> float:
     r"""Squared norm of the parameters, :math:`\sum_i (v_i^2 + |m_i|^2 + R^\perp_{ii})`."""
+    statistics = consistent(statistics)
     size = np.square(statistics.v).sum() + np.square(statistics.m).sum()
     return float(size + np.trace(statistics.R_perp))
 
@@ -73,6 +75,8 @@ def gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
     [[0.0, 2.0], [1.0, 0.0]]
     """
     parts = _validate.finite("noise_parts", noise_parts, shape=(None, None))
+    j = _validate.integer("j", j, least=0, most=len(parts) - 1)
+    k = _validate.integer("k", k, least=0, most=len(parts) - 1)
     gradient = np.zeros_like(parts)
     gradient[j] += parts[k]
     gradient[k] += parts[j]
@@ -120,6 +124,7 @@ def fourth_moment(m: float, square: float, *, precision: float) -> float:
     >>> fourth_moment(1.0, 2.0, precision=2.0)
     10.0
     """
+    m = _validate.number("m", m)
     spread = _validate.positive("square", square) / _validate.positive("precision", precision)
     return m**4 + 6.0 * m**2 * spread + 3.0 * spread**2
 
@@ -135,6 +140,7 @@ def exponential_moment(slope: float, m: float, square: float, *, precision: floa
     >>> exponential_moment(0.0, 0.3, 1.0, precision=2.0)
     1.0
     """
+    slope = _validate.number("slope", slope)
     height = _height(m, square, precision)
     spread = math.sqrt(square / precision)
     tilt = slope * m + 0.5 * (slope * spread) ** 2
@@ -147,6 +153,8 @@ def exponential_moment_bound(slope: float, m: float, square: float, *, precision
     It takes the place of BGJ Fact 8.1, which lacks the one and the part of :math:`|W_i|^2` in
     the signal space, and fails for m < 0 < slope.
     """
+    slope, m = _validate.number("slope", slope), _validate.number("m", m)
+    precision = _validate.positive("precision", precision)
     spread = math.sqrt(_validate.positive("square", square) / precision)
     return 1.0 + math.exp(slope * m + 0.5 * (slope * spread) ** 2)
 
@@ -154,4 +162,4 @@ def exponential_moment_bound(slope: float, m: float, square: float, *, precision
 def _height(m: float, square: float, precision: float) -> float:
     """Mean of the preactivation in standard deviations."""
     precision = _validate.positive("precision", precision)
-    return m * math.sqrt(precision / _validate.positive("square", square))
+    return _validate.number("m", m) * math.sqrt(precision / _validate.positive("square", square))

@@ -190,6 +190,8 @@ def printed_penalty(statistics: Statistics) -> float:
 def printed_gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
     r"""Gradient of :math:`R^\perp_{jk}` by BGJ (9.3), with the two indices exchanged."""
     parts = _validate.finite("noise_parts", noise_parts, shape=(None, None))
+    j = _validate.integer("j", j, least=0, most=len(parts) - 1)
+    k = _validate.integer("k", k, least=0, most=len(parts) - 1)
     gradient = np.zeros_like(parts)
     gradient[j] += parts[j]
     gradient[k] += parts[k]
@@ -203,6 +205,9 @@ def printed_exponential_moment_bound(
 
     With :math:`R_{ii} = |W_i|^2 - m^2`, for one signal direction.
     """
+    slope, m = _validate.number("slope", slope), _validate.number("m", m)
+    square = _validate.number("square", square)
+    precision = _validate.positive("precision", precision)
     gram = _validate.non_negative("square - m**2", square - m**2)
     return math.exp(slope * m + 0.5 * slope**2 * gram / precision)
 

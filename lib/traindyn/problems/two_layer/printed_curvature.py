@@ -19,7 +19,7 @@ from traindyn.gaussian import Rule
 from traindyn.problems.base import Array, Block, Matrix
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.two_layer import curvature, expansions
-from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture, checked_point
 
 __all__ = [
     "class_sum",
@@ -42,7 +42,8 @@ def leading_block_one_neuron(
     The weight of :func:`~traindyn.problems.two_layer.curvature.leading_block` is that of the
     whole output :math:`v \cdot g(W s_c)`.
     """
-    i = block[0]
+    point = checked_point(problem, point)
+    i, _ = _validate.pair("block", block, most=problem.width)
     alone = Point(np.where(np.arange(problem.width) == i, point.v, 0.0), point.W)
     return curvature.leading_block(problem, matrix, alone, block, kink=kink)
 
@@ -57,6 +58,7 @@ def leading_block_one_centroid(
     where :func:`~traindyn.problems.two_layer.curvature.leading_block` has the weight of each
     centroid :math:`s_c`.
     """
+    point = checked_point(problem, point)
     centroid = _validate.integer("centroid", centroid, least=0, most=len(problem.centroids) - 1)
     block = (problem.width, problem.width)
     right = curvature.leading_block(problem, matrix, point, block)
@@ -69,6 +71,7 @@ def leading_block_unweighted(
     problem: TwoLayerMixture, matrix: Matrix, point: Point, block: Block, *, kink: float = 0.0
 ) -> PopulationBlock:
     r"""BGHJ (7.11), (7.13) and (7.16) as printed: without the factor :math:`\sigma'`."""
+    point = checked_point(problem, point)
     right = curvature.leading_block(problem, matrix, point, block, kink=kink)
     felt = np.maximum(point.W[:, : problem.signal] @ problem.centroids.T, 0.0)
     weights = curvature.weight(matrix, point.v @ felt, problem.labels)
@@ -98,6 +101,7 @@ def first_layer_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
 
     .. math:: \frac1{\sqrt\lambda} \max_c \bar\Phi(a_{ic})^{1/2} + \frac1\lambda.
     """
+    point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)
     tails = np.sqrt(ndtr(-np.abs(expansions.margins(problem, point)[i])))
     return float(tails.max() / np.sqrt(problem.precision) + 1 / problem.precision)
@@ -109,6 +113,7 @@ def response_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
     .. math:: \max_{jc} (1 + v_j) \Big( m_{ic} + \sqrt{\frac{R_{ii}}\lambda} \Big)
               e^{-a_{jc}^2 / 16} + \frac1\lambda.
     """
+    point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)
     tails = np.exp(-np.square(expansions.margins(problem, point)) / 16)
     along = point.W[i, : problem.signal] @ problem.centroids.T
@@ -122,7 +127,11 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
 
     .. math:: -m_i m_j P(W_i \cdot X < 0 \text{ or } W_j \cdot X < 0) + R_{ij} / \lambda.
     """
-    means, square = _validate.finite("m", m, shape=(None,)), _validate.symmetric("gram", gram)
+    precision = _validate.positive("precision", precision)
+    means = _validate.finite("m", m, shape=(None,))
+    square = _validate.positive_semidefinite("gram", gram, size=means.size)
+    if means.size == 0 or np.diag(square).min() == 0:
+        raise ValueError("gram must have a positive diagonal")
     lengths = np.sqrt(np.diag(square))
     heights = means * np.sqrt(precision) / lengths
     correlation = np.clip(square / np.outer(lengths, lengths), -1.0, 1.0)
@@ -138,6 +147,10 @@ def fourth_moment_bound(
     The left side grows with the fourth power of W and the last term with the second, so that no
     universal constant c can do.
     """
+    precision, constant = (
+        _validate.positive("precision", precision),
+        _validate.number("constant", constant),
+    )
     square = float(np.square(_validate.finite("m", m, shape=(None,))).sum())
     trace = float(np.trace(_validate.symmetric("gram", gram)))
     return square**2 + 6 * square / precision + constant * trace / precision**2
@@ -146,7 +159,7 @@ def fourth_moment_bound(
 def class_sum(ridge: float, precision: float = math.inf) -> float:
     r"""BGHJ Section 5.4.3 as printed: :math:`\mathrm{logit}(-4 \beta)`, which is not a number."""
     ridge = _validate.positive("ridge", ridge)
-    if precision != math.inf:
+    if _validate.positive_or_infinite("precision", precision) != math.inf:
         raise ValueError(f"precision must be infinite, got {precision:g}")
     with np.errstate(invalid="ignore"):
         return float(np.log(-4 * ridge / (1 + 4 * ridge)))

@@ -63,6 +63,7 @@ def class_sum(ridge: float, precision: float = math.inf) -> float:
     >>> round(class_sum(0.05), 3), round(class_sum(0.05, 10.0), 3)
     (1.386, 1.113)
     """
+    precision = _validate.positive_or_infinite("precision", precision)
     ridge = _validate.positive("ridge", ridge)
     critical = xor_critical_ridge(precision)
     if ridge >= critical:
@@ -342,6 +343,7 @@ def lengths(precision: float) -> tuple[Array, Array, Array]:
     >>> round(float(np.sum(masses * (p**2 + q**2))), 12)
     1.2
     """
+    precision = _validate.positive("precision", precision)
     p, p_masses = _folded(1.0, precision)
     q, q_masses = _folded(0.0, precision)
     return p[:, None], q[None, :], np.outer(p_masses, q_masses)

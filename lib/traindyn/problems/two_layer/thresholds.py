@@ -25,7 +25,7 @@ from scipy.stats import norm
 
 from traindyn import _validate
 from traindyn.problems.base import Array
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
+from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = [
     "BINARY_RIDGE",
@@ -70,6 +70,7 @@ def origin_response(problem: TwoLayerMixture, statistics: Statistics) -> tuple[A
     >>> A.round(12).tolist(), A_perp.round(12).tolist()
     ([[-0.25]], [[0.0]])
     """
+    statistics = checked(problem, statistics, single=True)
     root = math.sqrt(_validate.positive("problem.precision", problem.precision))
     m, gram = np.asarray(statistics.m), np.asarray(statistics.R_perp)
     lengths = np.sqrt(np.square(m).sum(axis=-1) + np.diag(gram))

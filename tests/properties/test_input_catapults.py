@@ -1,0 +1,215 @@
+"""Bad input for catapults: reduced maps, quadratic models, runs and what is read off them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Case, collect, without_example
+
+from traindyn.catapults import (
+    Directions,
+    History,
+    QuadraticModel,
+    Training,
+    TwoLayerModel,
+    Weights,
+    eigen_observer,
+    kernel_regression,
+    sign_classes,
+    snapshots,
+    train,
+)
+from traindyn.catapults.matching import history, match
+
+INPUTS, LABELS = [[1.0, 0.0], [0.5, 1.0], [-1.0, 0.5]], [1.0, -1.0, 0.5]
+START = TwoLayerModel.initialise(4, 2, rng=0)
+MODEL = TwoLayerModel(START)
+STEP = {"step_size": 0.5, "coupling": 0.1, "label": 0.2}
+
+
+def _batch() -> Any:
+    return MODEL.prepare(INPUTS)
+
+
+@cache
+def _run() -> Training:
+    return train(
+        MODEL, START, INPUTS, LABELS, step_size=0.1, steps=3, batch_size=1, rng=0,
+        observe=snapshots(MODEL, INPUTS, LABELS),
+    )  # fmt: skip
+
+
+@cache
+def _history() -> History:
+    return history(_run())
+
+
+def _quadratic(examples: int = 2) -> QuadraticModel:
+    return QuadraticModel(np.eye(2)[:examples], [1.0, -1.0], 0.5)
+
+
+def _directions() -> Directions:
+    return Directions(np.array([[3.0, 1.0], [2.0, 1.0]]), np.array([[0.5, 0.25], [0.1, 0.2]]))
+
+
+def _class() -> Any:
+    return sign_classes([1.0, -1.0], [0.5, 0.2], [1.0, -1.0], [1.0, 1.0])[0]
+
+
+def _train(**changes: Any) -> dict[str, Any]:
+    return {
+        "model": MODEL, "weights": START, "inputs": INPUTS, "labels": LABELS, "step_size": 0.1,
+        "steps": 2, "batch_size": 2, "validation": None, "every": 1, "leading": 1, "stop": 0.0,
+        "track": True, "rng": 0,
+    } | changes  # fmt: skip
+
+
+EXAMPLES = {
+    "catapults.agop.alignment": lambda: {"first": np.eye(2), "second": [[2.0, 1.0], [1.0, 3.0]]},
+    "catapults.directions.Directions.leading": lambda: (_directions(), {"count": 1}),
+    "catapults.directions.Directions.rest": lambda: (_directions(), {"count": 1}),
+    "catapults.directions.Directions.super_critical": lambda: (
+        _directions(), {"step_sizes": [1.0, 2.0]},
+    ),
+    "catapults.directions.Directions.trailing": lambda: (_directions(), {"count": 1}),
+    "catapults.directions.descent_bound": lambda: {
+        "losses": [1.0, 0.5], "squared_gradients": [2.0, 1.0], "step_size": 0.1, "curvature": 1.0,
+    },
+    "catapults.directions.directions": lambda: {
+        "run": train(
+            MODEL, START, INPUTS, LABELS, step_size=0.1, steps=1,
+            observe=eigen_observer(MODEL, _batch(), LABELS),
+        )
+    },
+    "catapults.directions.eigen_observer": lambda: {
+        "model": MODEL, "batch": _batch(), "labels": LABELS,
+    },
+    "catapults.gates.train_one_by_one": lambda: {
+        "inputs": INPUTS, "labels": LABELS, "order": [0, 2, 1], "width": 3, "step_size": 0.1,
+        "rng": 0,
+    },
+    "catapults.laws.phase_effect": lambda: {"excess": 0.5, "phases": 4},
+    "catapults.maps.fate": lambda: {
+        "residual": [0.1, 0.2], "kernel": [1.0, 1.0], "step_size": 0.5, "coupling": 0.1,
+        "label": 0.0, "most_steps": 1000, "tolerance": 1e-3,
+    },
+    "catapults.maps.iterate": lambda: {"residual": 0.1, "kernel": 1.0, **STEP, "steps": 4},
+    "catapults.maps.jacobian": lambda: {"residual": 0.1, "kernel": 1.0, **STEP},
+    "catapults.maps.limit_orbits": lambda: {"excess": 0.5, "phases": 3, "start": 1e-6},
+    "catapults.maps.reduced": lambda: {"residual": [0.1, 0.2], "kernel": [1.0, 2.0], **STEP},
+    "catapults.maps.reduced_step": lambda: {"u": [0.1, 0.2], "v": [1.0, 2.0], "w": [0.1, 0.1]},
+    "catapults.maps.subcritical_drift": lambda: {"u": 0.1, "v": 1.5, "w": 0.1},
+    "catapults.matching.History.batch_spikes": lambda: (_history(), {"factor": 1.5}),
+    "catapults.matching.History.kernel_ratios": lambda: (_history(), {"steps": [0, 1], "wait": 1}),
+    "catapults.matching.History.leading_shares": lambda: (_history(), {"steps": [0, 1]}),
+    "catapults.matching.History.spikes": lambda: (_history(), {"factor": 1.5}),
+    "catapults.matching.chance": lambda: {"matches": [match([True, False], [True, False])]},
+    "catapults.matching.history": lambda: {"run": _run(), "outputs": 1, "leading": 1},
+    "catapults.matching.snapshots": lambda: {
+        "model": MODEL, "inputs": INPUTS, "labels": LABELS,
+    },
+    "catapults.momentum.heavy_ball": lambda: {
+        "residual": 0.1, "kernel": 1.0, **STEP, "momentum": 0.5, "decay": 0.1, "steps": 4,
+    },
+    "catapults.momentum.heavy_ball_fate": lambda: {
+        "residual": [0.1, 0.2], "kernel": [1.0, 1.0], "step_size": [0.5, 0.6], "coupling": 0.1,
+        "label": 0.0, "momentum": [0.5, 0.2], "most_steps": 1000, "tolerance": 1e-3,
+    },
+    "catapults.quadratic.QuadraticModel.jacobian": lambda: (_quadratic(), {"weights": [1.0, 2.0]}),
+    "catapults.quadratic.QuadraticModel.kernel_step": lambda: (
+        _quadratic(), {"weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1},
+    ),
+    "catapults.quadratic.QuadraticModel.one_example": lambda: (
+        _quadratic(1), {"weights": [1.0, 2.0], "label": 0.5},
+    ),
+    "catapults.quadratic.QuadraticModel.run": lambda: (
+        _quadratic(), {"weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1, "steps": 3},
+    ),
+    "catapults.quadratic.printed_kernel_step": lambda: {
+        "model": _quadratic(), "weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1,
+    },
+    "catapults.references.KernelRegression": lambda: {
+        "centres": INPUTS, "coefficients": LABELS, "bandwidth": 1.0,
+    },
+    "catapults.references.KernelRegression.input_gradients": lambda: (
+        kernel_regression(INPUTS, LABELS, bandwidth=1.0), {"inputs": INPUTS},
+    ),
+    "catapults.scalar_inputs.SignClass.run": lambda: (_class(), {"step_size": 0.1, "steps": 3}),
+    "catapults.scalar_inputs.kernel_step": lambda: {
+        "residuals": [1.0, 2.0], "kernel": [[2.0, 1.0], [1.0, 3.0]], "inputs": [1.0, -1.0],
+        "labels": [0.5, 1.0], "width": 5, "step_size": 0.1,
+    },
+    "catapults.schedules.RepeatedCatapults": lambda: {
+        "catapults": 2, "ratio": 1.5, "wait": 3, "factor": 2.0, "most_increase": 2.0, "end": 0.5,
+    },
+    "catapults.schedules.step_sizes": lambda: {"step_size": np.array([0.1, 0.2]), "steps": 2},
+    "catapults.spikes.remainders": lambda: {
+        "residuals": [[1.0, 2.0], [0.5, 1.0]], "kernels": [np.diag([2.0, 1.0])] * 2,
+        "step_size": 0.1,
+    },
+    "catapults.training.critical_step": lambda: {
+        "model": MODEL, "weights": START, "batch": _batch(),
+    },
+    "catapults.training.train": _train,
+    "catapults.two_layer.TwoLayerModel": lambda: {"expansion": START, "kind": "quadratic"},
+    "catapults.two_layer.TwoLayerModel.gradient": lambda: (
+        MODEL, {"weights": START, "batch": _batch(), "labels": np.array(LABELS)},
+    ),
+    "catapults.two_layer.TwoLayerModel.initialise": lambda: {
+        "width": 4, "dimension": 2, "signs": True, "rng": 0,
+    },
+    "catapults.two_layer.TwoLayerModel.input_gradients": lambda: (
+        MODEL, {"weights": START, "batch": _batch()},
+    ),
+    "catapults.two_layer.TwoLayerModel.outputs": lambda: (
+        MODEL, {"weights": START, "batch": _batch()},
+    ),
+    "catapults.two_layer.TwoLayerModel.prepare": lambda: (MODEL, {"inputs": INPUTS}),
+    "catapults.two_layer.TwoLayerModel.tangent_kernel": lambda: (
+        MODEL, {"weights": START, "batch": _batch()},
+    ),
+}  # fmt: skip
+REASONS = {
+    "catapults.two_layer.TwoLayerModel.descend": "the update of train, at the bottom of its loop",
+}
+# What train calls at every step looks at shapes only: entries are checked where a run begins, and
+# those of a run that diverges are seen in its loss.
+_ENTRIES = [
+    f"{field}: {label}"
+    for field in (*Weights._fields, "inputs")
+    for label in ("nan", "inf", "words")
+]
+_STEP = {"weights": _ENTRIES, "batch": _ENTRIES}
+LENIENT = {
+    **{
+        f"catapults.two_layer.TwoLayerModel.{name}": _STEP
+        for name in ("input_gradients", "outputs", "tangent_kernel")
+    },
+    "catapults.two_layer.TwoLayerModel.gradient": {
+        **_STEP, "labels": ["nan", "inf", "words", "complex", "objects"],
+    },
+    "catapults.training.critical_step": _STEP,
+    # Not looked at.
+    "catapults.directions.directions": {
+        "run": [f"{f}: nan" for f in ("steps", "losses", "validation_losses", "step_sizes")],
+    },
+    "catapults.directions.eigen_observer": {"batch": ["inputs: nan"]},
+    "catapults.matching.history": {"run": ["validation_losses: nan"]},
+    # The final kernel of runs that diverge is NaN.
+    "catapults.maps.fate": {"kernel": ["zero"]},
+}  # fmt: skip
+CASES = collect(["catapults"], EXAMPLES, REASONS, LENIENT)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bad_input_is_refused_by_name(case: Case) -> None:
+    """One argument spoilt: an error that names it, or a result without NaN."""
+    assert case.defects() == []
+
+
+def test_every_public_callable_has_an_example_or_a_reason() -> None:
+    """Nothing public is left out without a word."""
+    assert without_example(CASES) == []

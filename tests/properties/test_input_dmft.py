@@ -1,0 +1,109 @@
+"""Bad input for dynamical mean-field theory and its thresholds."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from harness import Case, collect, without_example
+
+from traindyn.dmft import MeanField, OverlapLaw, solve
+from traindyn.dmft.overlap import overlap_law
+from traindyn.gaussian import gauss_hermite
+from traindyn.problems.multi_index import MultiIndex
+
+PROBLEM = MultiIndex()
+STEEP = MultiIndex(second_layer=[8.0])
+DELTAS = [4.0, 5.0, 6.0, 7.0]
+
+
+@cache
+def _solution() -> MeanField:
+    return solve(PROBLEM, 1, delta=4.0, step_size=0.5, rng=0, paths=256, seeds=2, moments=True)
+
+
+@cache
+def _law() -> OverlapLaw:
+    return overlap_law(_solution())
+
+
+RULE = gauss_hermite(2, 21)
+EXAMPLES = {
+    "dmft.bounds.price": lambda: {
+        "weights": [-1.0, 0.5, 2.0], "coordinate": [1.5, 0.5, -1.0], "labels": [1.0, 0.2, 0.5],
+        "delta": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
+    },
+    "dmft.kernels.MeanField.hard_subspace": lambda: (
+        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "seed": 0},
+    ),
+    "dmft.kernels.MeanField.statistic": lambda: (
+        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]]},
+    ),
+    "dmft.kernels.hard_basis": lambda: {"problem": PROBLEM, "hard": [[1.0]]},
+    "dmft.kernels.solve": lambda: {
+        "problem": PROBLEM, "steps": 1, "delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 64,
+        "seeds": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
+        "moments": False, "fresh": False, "workers": 1,
+    },
+    "dmft.many_samples.many_samples": lambda: {
+        "problem": PROBLEM, "steps": 2, "step_size": 0.5, "rule": RULE,
+    },
+    "dmft.measured.measure": lambda: {
+        "problem": PROBLEM, "data": PROBLEM.sample(6, 3, rng=0),
+        "neurons": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
+        "rng": 2,
+    },
+    "dmft.overlap.OverlapLaw.escape_time": lambda: (_law(), {"d": 3, "level": 1.0}),
+    "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),
+    "dmft.overlap.overlap_law": lambda: {"solution": _solution()},
+    "dmft.stable.stable_limit": lambda: {
+        "problem": STEEP, "delta": 40.0, "rule": RULE, "start": (0.01, 0.02),
+    },
+    "dmft.stable.stable_threshold": lambda: {
+        "problem": STEEP, "start": 6.2, "rule": RULE, "rtol": 1e-2,
+    },
+    "dmft.thresholds.crossing": lambda: {"deltas": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
+    "dmft.thresholds.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
+    "dmft.thresholds.delta_star": lambda: {
+        "problem": PROBLEM, "step": 0, "step_size": 0.5, "rng": 0, "start": 1.7, "neuron": 0,
+        "hard": [[1.0]], "paths": 1024, "seeds": 1, "workers": 1,
+    },
+    "dmft.thresholds.extrapolate": lambda: {
+        "times": [1.0, 2.0, 4.0, 8.0, 16.0], "values": [3.0, 2.5, 2.25, 2.12, 2.06],
+        "errors": [0.1, 0.1, 0.1, 0.1, 0.1],
+    },
+    "dmft.thresholds.half_point": lambda: {
+        "deltas": DELTAS, "successes": [1, 6, 14, 19], "trials": [20, 20, 20, 20],
+    },
+    "dmft.thresholds.initial_threshold": lambda: {
+        "problem": PROBLEM, "neuron": 0, "hard": [[1.0]], "radius": 1.0, "rule": RULE,
+    },
+    "dmft.thresholds.local_crossing": lambda: {
+        "deltas": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7],
+    },
+    "dmft.thresholds.threshold_curve": lambda: {
+        "problem": PROBLEM, "steps": [0], "deltas": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
+        "neuron": 0, "hard": [[1.0]], "paths": 256, "seeds": 1, "workers": 1,
+    },
+}  # fmt: skip
+REASONS = dict.fromkeys(
+    (
+        "dmft.kernels.MeanField", "dmft.overlap.OverlapLaw", "dmft.stable.StableLimit",
+        "dmft.thresholds.Threshold", "dmft.thresholds.Thresholds",
+    ),
+    "a record of results",
+)  # fmt: skip
+# No step can be probed then.
+LENIENT = {"dmft.measured.measure": {"steps": ["0"]}}
+CASES = collect(["dmft"], EXAMPLES, REASONS, LENIENT)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bad_input_is_refused_by_name(case: Case) -> None:
+    """One argument spoilt: an error that names it, or a result without NaN."""
+    assert case.defects() == []
+
+
+def test_every_public_callable_has_an_example_or_a_reason() -> None:
+    """Nothing public is left out without a word."""
+    assert without_example(CASES) == []

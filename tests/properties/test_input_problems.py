@@ -1,0 +1,435 @@
+"""Bad input for the problems: refused by the argument's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import FIXED, Case, collect, judge_drawn, without_example
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traindyn.gaussian import gauss_hermite
+from traindyn.problems import chain, k_gmm, multi_index, ridgeless, single_index, spiked, two_layer
+from traindyn.problems.population_block import PopulationBlock
+from traindyn.problems.projection_model import Local, ProjectionModel
+from traindyn.problems.regression import least_squares, margin, pointwise, separable, smoothing
+
+
+def _with_samples(problem: Any) -> dict[str, Any]:
+    """Return a problem, a point and what goes with them."""
+    point = problem.initial(rng=1)
+    sample = problem.sample(6, rng=2)
+    return {
+        "problem": problem,
+        "point": point,
+        "sample": sample,
+        "inputs": sample.inputs,
+        "statistics": problem.statistics(point),
+        "base": problem.statistics(point),
+        "n": 6,
+        "rng": 3,
+        "matrix": "hessian",
+        "c_delta": 0.5,
+        "step_size": 0.05,
+    }
+
+
+def _k_gmm() -> dict[str, Any]:
+    words = _with_samples(k_gmm.KGaussianMixture.orthonormal(3, 8, precision=5.0, ridge=0.1))
+    statistics = words["statistics"]
+    return {
+        **words,
+        "block": (0, 0),
+        "rule": gauss_hermite(3, 4),
+        "first": statistics,
+        "second": statistics,
+        "path": k_gmm.Statistics(*(np.stack([part, part]) for part in statistics)),
+        "m": statistics.m,
+        "k": 3,
+        "precision": 5.0,
+        "alpha": 2.0,
+        "diagonal": [0.1, 0.2, 0.3],
+        "t": 1.0,
+        "label": 0,
+        "index": 1,
+        "weight": lambda probabilities, label: probabilities[..., 0],
+        "state": chain.reduced(words["problem"], statistics).state(),
+    }
+
+
+def _two_layer() -> dict[str, Any]:
+    words = _with_samples(two_layer.TwoLayerMixture.xor(4, 8, precision=5.0, ridge=0.1))
+    problem, statistics = words["problem"], words["statistics"]
+    times = [0.0, 0.5, 1.0]
+    return {
+        **words,
+        "block": (0, 0),
+        "rule": gauss_hermite(4, 3),
+        "times": times,
+        "state": chain.reduced(problem, statistics).state(),
+        "i": 0,
+        "j": 1,
+        "k": 2,
+        "centroid": 0,
+        "width": 4,
+        "dimension": 8,
+        "precision": 5.0,
+        "ridge": 0.1,
+        "level": 0.5,
+        "slope": 0.3,
+        "m": 0.4,
+        "square": 0.7,
+        "corrector": 0.1,
+        "draws": 5,
+        "noise_parts": np.ones((4, 3)),
+        "forward": problem.forward(words["point"], words["sample"]),
+        "spectra": two_layer.spectra.FixedPointSpectra(0.05, 5.0),
+        "limit": two_layer.spectra.LimitSpectra(0.05, (True, True, False, True)),
+    }
+
+
+def _path(words: dict[str, Any]) -> two_layer.Statistics:
+    """Return the statistics at three times."""
+    return two_layer.Statistics(*(np.stack([part] * 3) for part in words["statistics"]))
+
+
+def _at_rest() -> dict[str, Any]:
+    """Return a fixed point of the limit, and what else its diffusion needs."""
+    problem = two_layer.TwoLayerMixture.xor(4, 8, precision=np.inf, ridge=0.1)
+    place = two_layer.equilibria.FixedSet(problem, (0, 1, 2, 3))
+    return {"problem": problem, "base": place.point(), "c_delta": 0.5}
+
+
+def _projection() -> dict[str, Any]:
+    local = Local(
+        lambda z, u, label: 0.5 * (z[0] - z[1]) ** 2,
+        lambda z, u, label: np.array([z[0] - z[1], z[1] - z[0]]),
+        lambda z, u, label: np.array([[1.0, -1.0], [-1.0, 1.0]]),
+    )
+    problem = ProjectionModel(
+        local, [[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], 5.0, 8, ridge=0.1, scalars=[0.3]
+    )
+    words = _with_samples(problem)
+    state = chain.reduced(problem, words["statistics"]).state()
+    return {**words, "block": (0, 0), "rule": gauss_hermite(3, 3), "state": state}
+
+
+def _spiked() -> dict[str, Any]:
+    problem = spiked.SpikedTensor(order=3, dimension=6, signal=2.0, ridge=0.1)
+    point = problem.initial(rng=1)
+    return {
+        "problem": problem,
+        "point": point,
+        "statistics": problem.statistics(point),
+        "tensors": problem.observations(2, rng=2),
+        "gradients": problem.gradients(point, 2, rng=2),
+        "count": 2,
+        "rng": 3,
+        "step_size": 0.05,
+        "c_delta": 0.5,
+        "ratio": 2.0,
+        "kappa": 0.5,
+        "ridge": 0.1,
+        "start": 0.5,
+        "times": [0.0, 0.5, 1.0],
+        "state": chain.reduced(problem, problem.statistics(point)).state(),
+    }
+
+
+def _multi_index() -> dict[str, Any]:
+    problem = multi_index.MultiIndex(multi_index.targets.two_layer_teacher((1.0, -0.5)))
+    data = problem.sample(5, 4, rng=1)
+    neurons = problem.initial(4, rng=2)
+    return {
+        "problem": problem,
+        "target": problem.target,
+        "n": 5,
+        "d": 4,
+        "rng": 3,
+        "preactivations": data.inputs @ neurons,
+        "labels": data.labels,
+        "gram": np.eye(1),
+        "overlap": np.full((1, 2), 0.3),
+        "noise": 0.1,
+        "basis": np.eye(2),
+        "name": "basis",
+        "rows": 2,
+    }
+
+
+def _single_index() -> dict[str, Any]:
+    problem = single_index.models.phase_retrieval(20)
+    points = np.array([0.3, -0.2])
+    return {
+        "problem": problem,
+        "mixture": single_index.models.BinaryMixture(20, 0.1),
+        "link": single_index.links.hermite(2),
+        "escape": single_index.search.escape_law(problem, 0.5, delta=0.01),
+        "explosion": single_index.search.Explosion(4, 1.0, 0.5, 0.2),
+        "m": 0.3,
+        "n": 5,
+        "p": 4.0,
+        "rng": 3,
+        "delta": 0.1,
+        "alpha": 0.5,
+        "scale": 0.2,
+        "count": 3,
+        "steps": 4,
+        "replicas": 2,
+        "factor": 2.0,
+        "dimension": 20,
+        "field": 0.1,
+        "first": [1.0, 0.5],
+        "second": [0.5, 0.25],
+        "times": [0.1, 0.2],
+        "t": points,
+        "y": np.array([1.0, -1.0]),
+        "z": points,
+        "order": 4,
+        "pull": 1.0,
+        "restoring": 0.5,
+        "noise": 0.2,
+    }
+
+
+def _regression() -> dict[str, Any]:
+    x = np.array([[1.0, 0.2], [0.5, 1.0], [-1.0, 0.3]])
+    y = np.array([1.0, 1.0, -1.0])
+    return {
+        "x": x,
+        "y": y,
+        "squares": least_squares.LeastSquares(x, y),
+        "solution": margin.max_margin(x, y),
+        "classifier": separable.Classifier(x, y),
+        "kernel": smoothing.PowerKernel(2.0),
+        "design": pointwise.LocalDesign.uniform(1),
+        "theta": [0.1, 0.2],
+        "w": [0.1, 0.2],
+        "weights": np.array([[0.1, 0.2], [0.3, 0.5]]),
+        "times": [1.0, 2.0],
+        "scale": 2.0,
+        "step_size": 0.1,
+        "dimension": 2,
+        "sharpness": 0.5,
+        "power": 1,
+        "n": 10,
+        "bandwidth": 0.5,
+        "rng": 3,
+        "deviation": 0.1,
+        "expected": 5.0,
+        "probability": 0.5,
+        "smoothness": 1.0,
+        "bias": 0.1,
+        "k": 3,
+        "noise": 0.2,
+    }
+
+
+def _ridgeless() -> dict[str, Any]:
+    model = ridgeless.LinearModel([1.0, 0.5, 0.2], 0.3)
+    inputs, targets = model.sample(5, rng=1)
+    return {
+        "model": model,
+        "features": 2,
+        "estimate": [0.9, 0.4, 0.1],
+        "n": 5,
+        "inputs": inputs,
+        "targets": targets,
+        "ridge": 0.1,
+        "signal": 1.0,
+        "noise": 0.3,
+    }
+
+
+def _chain() -> dict[str, Any]:
+    words = _two_layer()
+    return {
+        **words,
+        "chain": chain.direct(words["problem"], words["point"]),
+        "block": PopulationBlock(0.5, np.eye(4)[:, :2], np.eye(2)),
+        "vectors": np.ones((4, 2)),
+    }
+
+
+def _volatile() -> dict[str, Any]:
+    """Return what the covariance of a step of three classes takes."""
+    words = _k_gmm()
+    kept = {name: words[name] for name in ("problem", "statistics", "c_delta")}
+    return {**kept, "rule": gauss_hermite(6, 2)}
+
+
+def _direct(words: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return arguments with a rule for the integral over all inputs."""
+    return {**{name: words[name] for name in names}, "rule": gauss_hermite(8, 1)}
+
+
+def _over_neurons(*names: str) -> dict[str, Any]:
+    """Return arguments with a rule for signal and neurons."""
+    words = _two_layer()
+    return {**{name: words[name] for name in names}, "rule": gauss_hermite(6, 2)}
+
+
+def _binary() -> dict[str, Any]:
+    """Return the binary mixture without noise, which some of the printed formulas are about."""
+    problem = two_layer.TwoLayerMixture.binary(2, 8, precision=np.inf, ridge=0.1)
+    finite = two_layer.TwoLayerMixture.binary(2, 8, precision=5.0, ridge=0.1)
+    return {"problem": problem, "statistics": finite.statistics(finite.initial(rng=1))}
+
+
+EXAMPLES: dict[str, Any] = {
+    "problems.k_gmm.dynamics.volatility": _volatile,
+    "problems.k_gmm.population.direct_block": lambda: _direct(
+        _k_gmm(), "problem", "matrix", "point", "block"
+    ),
+    "problems.k_gmm.population.direct_moment": lambda: _direct(
+        _k_gmm(), "problem", "point", "weight"
+    ),
+    "problems.k_gmm.spectra.LimitSpectra.full": lambda: (
+        k_gmm.spectra.limit_spectra(0.5, 3),
+        {"matrix": "hessian"},
+    ),
+    "problems.regression.pointwise.leading_variance": lambda: {
+        "expected": 5.0,
+        "design": pointwise.LocalDesign.uniform(3),
+        "kernel": smoothing.PowerKernel(1.0),
+    },
+    "problems.regression.smoothing.PowerKernel.integral": lambda: (
+        smoothing.PowerKernel(0.5),
+        {"power": 1, "dimension": 2},
+    ),
+    "problems.regression.printed.printed_step_size": lambda: {
+        "model": _regression()["classifier"],
+        "constant": 2.0,
+    },
+    "problems.single_index.comparison.bihari_lasalle": lambda: {
+        "t": [0.1, 1.0],
+        "a": 0.1,
+        "b": 0.2,
+        "k": 4,
+        "constant": 2.0,
+    },
+    "problems.single_index.comparison.comparison_constant": lambda: {"b": 0.2, "k": 4},
+    "problems.single_index.search.Explosion.cdf": lambda: (
+        single_index.search.Explosion(4, 1.0, 0.5, 0.2),
+        {"times": [0.0, 0.1, 0.2], "reach": 5.0, "start": 0.1},
+    ),
+    "problems.single_index.search.explosion": lambda: {
+        "problem": single_index.models.TeacherStudent(20, single_index.links.hermite(3)),
+        "scale": 0.2,
+    },
+    "problems.spiked.matrix.escape_curve": lambda: {
+        "problem": spiked.SpikedTensor(2, 20, 2.0),
+        "times": [0.1, 0.5],
+        "c_delta": 0.5,
+        "gaussian": 1.2,
+    },
+    "problems.spiked.printed.printed_informative": lambda: {
+        "problem": spiked.SpikedTensor(3, 20, 2.0),
+        "c_delta": 0.5,
+    },
+    "problems.two_layer.alignment.second_layer_time": lambda: {
+        "problem": _two_layer()["problem"],
+        "times": [0.0, 0.5, 1.0],
+        "statistics": _path(_two_layer()),
+        "level": 0.5,
+    },
+    "problems.two_layer.curvature.active_error": lambda: _over_neurons("problem", "point", "j"),
+    "problems.two_layer.curvature.kink_block": lambda: _over_neurons("problem", "point", "i"),
+    "problems.two_layer.curvature.loss_hessian_block": lambda: _over_neurons(
+        "problem", "point", "block"
+    ),
+    "problems.two_layer.curvature.mixed_block": lambda: _over_neurons(
+        "problem", "matrix", "point", "j"
+    ),
+    "problems.two_layer.curvature.population_block": lambda: _over_neurons(
+        "problem", "matrix", "point", "block"
+    ),
+    "problems.two_layer.escape.escape": lambda: {
+        "problem": _two_layer()["problem"],
+        "times": [0.0, 0.5, 1.0],
+        "statistics": _path(_two_layer()),
+        "c_delta": 0.5,
+    },
+    "problems.two_layer.escape.Escape.paths": lambda: (
+        two_layer.escape.escape(
+            _two_layer()["problem"], [0.0, 0.5, 1.0], _path(_two_layer()), c_delta=0.5
+        ),
+        {"dimension": 8.0, "draws": 3, "rng": 3},
+    ),
+    "problems.two_layer.printed.printed_around": _at_rest,
+    "problems.two_layer.printed.printed_independent": _at_rest,
+    "problems.two_layer.printed.printed_noise": _at_rest,
+    "problems.two_layer.printed.printed_gradient_covariance": _binary,
+    "problems.two_layer.printed_curvature.class_sum": lambda: {"ridge": 0.1},
+    "problems.two_layer.printed_curvature.feature_excess": lambda: {
+        "m": [0.5],
+        "gram": [[0.7]],
+        "precision": 5.0,
+    },
+    "problems.two_layer.printed_curvature.fourth_moment_bound": lambda: {
+        "m": [0.5],
+        "gram": [[0.7]],
+        "precision": 5.0,
+    },
+    "problems.two_layer.printed_curvature.mixed_block": lambda: _over_neurons(
+        "problem", "matrix", "point", "j"
+    ),
+}
+RECORD = "a record of results: nobody builds it by hand"
+INSIDE = "called by the library at every step, on arrays it has made itself"
+REASONS: dict[str, str] = {
+    "problems.chain.Chain": INSIDE,
+    "problems.base.require": INSIDE,
+    "problems.multi_index.hardness.Decomposition": RECORD,
+    "problems.multi_index.model.MultiIndex.force": INSIDE,
+    "problems.multi_index.model.MultiIndex.predict": INSIDE,
+    "problems.regression.margin.MaxMargin": RECORD,
+    "problems.ridgeless.Risk": RECORD,
+    "problems.single_index.passage.Decomposition": RECORD,
+    "problems.single_index.passage.Passages": RECORD,
+    "problems.regression.separable.MarginLoss": "functions and a name, which are not looked at",
+    "problems.single_index.model.advance": "compiled, and takes compiled functions alone",
+    "problems.two_layer.escape.Escape": RECORD,
+    "problems.two_layer.forward.Forward": RECORD,
+    "problems.two_layer.printed.printed_loss": "takes nothing but a set of fixed points",
+}
+#: A mixture of two layers may be without noise.
+_NOISELESS = {"precision": ("inf",)}
+LENIENT: dict[str, Any] = {
+    "problems.two_layer.mixture.TwoLayerMixture": _NOISELESS,
+    "problems.two_layer.mixture.TwoLayerMixture.binary": _NOISELESS,
+    "problems.two_layer.mixture.TwoLayerMixture.xor": _NOISELESS,
+}
+VOCABULARY = {
+    "problems.k_gmm": _k_gmm,
+    "problems.two_layer": _two_layer,
+    "problems.projection_model": _projection,
+    "problems.spiked": _spiked,
+    "problems.multi_index": _multi_index,
+    "problems.single_index": _single_index,
+    "problems.regression": _regression,
+    "problems.ridgeless": _ridgeless,
+    "problems.chain": _chain,
+    "problems.population_block": _chain,
+}
+CASES = collect(["problems"], EXAMPLES, REASONS, LENIENT, VOCABULARY)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bad_input_is_refused_by_name(case: Case) -> None:
+    """One argument at a time, each way it can be wrong."""
+    assert case.defects() == []
+
+
+def test_every_public_callable_has_an_example_or_a_reason() -> None:
+    """Nothing public is left out in silence."""
+    assert without_example(CASES) == []
+
+
+@FIXED
+@given(st.data())
+def test_drawn_input_is_taken_or_refused_by_name(data: st.DataObject) -> None:
+    """Any value in place of any argument: a result without NaN, or an error that names it."""
+    judge_drawn(CASES, data)
