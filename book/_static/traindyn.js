@@ -5,8 +5,10 @@
   const markWideFormulas = () => {
     for (const formula of document.querySelectorAll("mjx-container")) {
       const drawing = formula.querySelector(":scope > svg");
-      const column = formula.closest("p, li, dd, dt, td, th, h1, h2, h3, h4, div");
-      const wide = drawing.getBoundingClientRect().width > column.clientWidth + 1;
+      const column = formula.hasAttribute("display")
+        ? formula /* Its number may stand beside it. */
+        : formula.closest("p, li, dd, dt, td, th, h1, h2, h3, h4, div");
+      const wide = drawing.getBoundingClientRect().width > column.clientWidth;
       formula.classList.toggle("wide", wide);
       if (wide) formula.tabIndex = 0;
       else formula.removeAttribute("tabindex");
