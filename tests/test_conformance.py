@@ -179,11 +179,11 @@ class LostNoise(ProjectionModel):
 
 
 class Raises(ProjectionModel):
-    """Its embedding is not finished."""
+    """Its embedding fails."""
 
     def embed(self, statistics: Statistics) -> tuple[ProjectionModel, Point]:
         """Embed."""
-        raise NotImplementedError("to be written")
+        raise np.linalg.LinAlgError("singular matrix")
 
 
 @pytest.mark.parametrize(
