@@ -8,7 +8,7 @@ import pytest
 from traindyn.activations import GELU, TANH
 from traindyn.kernels import (
     LazyConstants,
-    Parabola,
+    QuadraticMap,
     TwoLayer,
     compare,
     linearisation_gap,
@@ -18,6 +18,11 @@ from traindyn.kernels import (
     theorem_bounds,
 )
 from traindyn.kernels.printed import printed_deviation_scale, printed_linearisation_gap
+
+
+def parabola(sigma, lipschitz):
+    """One parameter, one output: the slowest flow."""
+    return QuadraticMap([[sigma]], [[[-lipschitz]]])
 
 
 def training(n, d, m, scale, seed, *, factor=1.0, times=None):
@@ -41,7 +46,7 @@ def test_bounds_are_attained_by_a_parabola(ratio):
     residual = ratio * s**2 / lipschitz
     constants = LazyConstants(1, residual, s, s, lipschitz)
     bounds, loose = sharp_bounds(constants), theorem_bounds(constants)
-    model = Parabola(s, lipschitz)
+    model = parabola(s, lipschitz)
     assert measure(model, [0.0], [[0.0]], [residual], lipschitz=lipschitz) == constants
     times = np.array([0.0, 0.5, 14.0, 15.0, 80.0]) / bounds.rate
     path = compare(model, [0.0], [[0.0]], [residual], times, rtol=1e-11, atol=1e-13).statistics
@@ -71,7 +76,7 @@ def test_deviation_of_a_parabola():
         bound = sharp_bounds(constants).deviation
         assert 0.25 * bound < exact < 0.51 * bound
         times = [0.0, 30.0 / sharp_bounds(constants).rate]
-        path = compare(Parabola(s, lipschitz), [0.0], [[0.0]], [constants.residual], times,
+        path = compare(parabola(s, lipschitz), [0.0], [[0.0]], [constants.residual], times,
                        rtol=1e-11, atol=1e-13).statistics  # fmt: skip
         assert path.deviation[1] == pytest.approx(exact, rel=1e-3)
     sides = [
@@ -80,6 +85,29 @@ def test_deviation_of_a_parabola():
     ]
     assert sides[0] == pytest.approx(sides[1], rel=1e-6)
     assert sides[0] == pytest.approx(1.0, rel=2e-3)
+
+
+def test_deviation_of_a_turning_gradient():
+    """The bound over root two at small h; the Jacobian's Lipschitz constant is L exactly."""
+    s, lipschitz = 2.0, 0.5
+    bend = lipschitz * np.array([[[0, 0, 1], [0, 0, 0], [1, 0, 0]], np.diag([1, 0, -1])])
+    model, rng = QuadraticMap(s * np.eye(2, 3), bend), np.random.default_rng(0)
+    for direction in rng.standard_normal((20, 3)):
+        largest = np.linalg.norm(bend @ direction, 2)
+        assert largest == pytest.approx(lipschitz * np.hypot(*direction[[0, 2]]))
+    weights, theta = rng.standard_normal(2), rng.standard_normal(3)
+    ahead, behind = (
+        [weights @ model.outputs(theta + step * axis, np.zeros((2, 1))) for axis in np.eye(3)]
+        for step in (0.5, -0.5)
+    )
+    pulled = model.vjp(theta, np.zeros((2, 1)))[1](weights)
+    np.testing.assert_allclose(np.subtract(ahead, behind), pulled, rtol=1e-12)
+    ratio = 1e-3
+    constants = LazyConstants(2, ratio * s**2 / lipschitz, s, s, lipschitz)
+    path = compare(model, np.zeros(3), np.zeros((2, 1)), [constants.residual, 0.0], [0.0, 20.0],
+                   rtol=1e-11, atol=1e-13).statistics  # fmt: skip
+    bound = sharp_bounds(constants).deviation
+    assert path.deviation[-1] / bound == pytest.approx(0.5**0.5, rel=0.01)
 
 
 def test_deviation_needs_no_condition_number():
@@ -108,7 +136,7 @@ def test_deviation_needs_no_condition_number():
 def test_the_hypothesis_cannot_be_weakened():
     """Above one half the parabola does not reach its target, and the bounds say so."""
     s, lipschitz, residual = 2.0, 0.5, 0.51 * 4 / 0.5
-    path = compare(Parabola(s, lipschitz), [0.0], [[0.0]], [residual], [0.0, 500.0]).statistics
+    path = compare(parabola(s, lipschitz), [0.0], [[0.0]], [residual], [0.0, 500.0]).statistics
     assert path.outputs[-1, 0] < 0.99 * residual
     with pytest.raises(ValueError, match=r"must be below 1/2, got 0\.51"):
         sharp_bounds(LazyConstants(1, residual, s, s, lipschitz))
@@ -211,10 +239,10 @@ def test_refusals():
     """Each message names the argument."""
     with pytest.raises(ValueError, match="sigma_max must be at least sigma_min = 2"):
         LazyConstants(1, 1.0, 2.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="lipschitz must be positive, got 0"):
-        Parabola(1.0, 0.0)
+    with pytest.raises(ValueError, match="curvature must be symmetric"):
+        QuadraticMap([[1.0, 0.0]], [[[0.0, 1.0], [0.0, 0.0]]])
     with pytest.raises(ValueError, match=r"parameters must have shape \(1\)"):
-        Parabola(1.0, 1.0).outputs([0.0, 1.0], [[0.0]])
+        parabola(1.0, 1.0).outputs([0.0, 1.0], [[0.0]])
     with pytest.raises(ValueError, match="sigma_min must be positive"):
         LazyConstants(1, 1.0, 0.0, 1.0, 1.0)
     net = TwoLayer(2, 2, TANH)

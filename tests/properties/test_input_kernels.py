@@ -8,7 +8,14 @@ import pytest
 from harness import Case, collect, without_example
 
 from traindyn.activations import ERF, RELU, TANH
-from traindyn.kernels import KernelEntries, KernelFlow, LazyConstants, Network, Parabola, TwoLayer
+from traindyn.kernels import (
+    KernelEntries,
+    KernelFlow,
+    LazyConstants,
+    Network,
+    QuadraticMap,
+    TwoLayer,
+)
 
 X, Y, FRESH = [[1.0, 0.5], [-0.5, 1.0]], [1.0, -1.0], [[0.2, 0.3]]
 KERNEL = [[2.0, 1.0], [1.0, 3.0]]
@@ -16,7 +23,7 @@ TIMES = [0.0, 1.0]
 CONSTANTS = LazyConstants(2, 0.5, 1.0, 2.0, 0.1)
 NETWORK = Network((2, 3, 1), ERF, 0.1)
 TWO_LAYER = TwoLayer(2, 4, ERF)
-PARABOLA = Parabola(2.0, 0.5)
+PARABOLA = QuadraticMap([[2.0]], [[[-0.5]]])
 FEATURES = [[1.0, 0.2, 0.4], [0.1, 0.6, 1.0]]
 
 
@@ -64,12 +71,12 @@ EXAMPLES = {
     "kernels.lazy.LazyConstants": lambda: {
         "samples": 2, "residual": 0.5, "sigma_min": 1.0, "sigma_max": 2.0, "lipschitz": 0.1,
     },
-    "kernels.lazy.Parabola": lambda: {"sigma": 2.0, "lipschitz": 0.5},
-    "kernels.lazy.Parabola.outputs": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
-    "kernels.lazy.Parabola.tangent_kernel": lambda: (
+    "kernels.lazy.QuadraticMap": lambda: {"slope": [[2.0]], "curvature": [[[-0.5]]]},
+    "kernels.lazy.QuadraticMap.outputs": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
+    "kernels.lazy.QuadraticMap.tangent_kernel": lambda: (
         PARABOLA, {"parameters": [0.5], "x": [[0.1]], "other": [[0.2]]},
     ),
-    "kernels.lazy.Parabola.vjp": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
+    "kernels.lazy.QuadraticMap.vjp": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
     "kernels.lazy.linearisation_gap": lambda: {"constants": CONSTANTS, "times": TIMES},
     "kernels.lazy.measure": lambda: {
         "model": NETWORK, "parameters": _start(NETWORK), "x": X, "y": Y, "lipschitz": 0.1,

@@ -14,7 +14,7 @@ from traindyn.kernels.flow import KernelFlow
 from traindyn.kernels.lazy import (
     Bounds,
     LazyConstants,
-    Parabola,
+    QuadraticMap,
     Scales,
     linearisation_gap,
     measure,
@@ -59,8 +59,8 @@ __all__ = [
     "LazyConstants",
     "Lipschitz",
     "Network",
-    "Parabola",
     "Parameterisation",
+    "QuadraticMap",
     "Scales",
     "TwoLayer",
     "WidthCorrections",

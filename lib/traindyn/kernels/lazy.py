@@ -14,8 +14,8 @@ of path length :math:`\ell`, and that is at least :math:`\sigma_{\min} - L \ell`
 .. math:: \ell \le \ell_* = \frac{\sigma_{\min}}{L} (1 - \kappa), \qquad
           R_t \le R_0\, e^{-2 \kappa^2 \sigma_{\min}^2 t / n}, \qquad \kappa = \sqrt{1 - 2h} .
 
-Neither can be improved: for :class:`Parabola` the first is an equality and the second the true
-rate at late times, and for :math:`h > 1/2` the target is out of reach. With
+Neither can be improved: for a parabola (:class:`QuadraticMap`) the first is an equality and the
+second the true rate at late times, and for :math:`h > 1/2` the target is out of reach. With
 :math:`\|K_t - K_0\| \le M = L \ell_* (2 \sigma_{\max} + L \ell_*)` the equation of
 :math:`r = f(\theta_t) - \bar f_t` (MDL, proof of Theorem 9.1) gives
 
@@ -40,11 +40,12 @@ by parts, as :math:`J^T / n` followed by the decay is the derivative of the deca
           -\log \kappa - (1 - \kappa) + \tfrac12 (1 - \kappa)^2 \Big)
           = \frac{L \rho^2}{\sigma_{\min}^3} \big( 1 + O(h) \big) ,
 
-free of :math:`\sigma_{\max}`; for the parabola the distance tends to half of that as h tends to
-zero. Under the theorem's own assumption its third part, the quadratic member of the minimum,
-holds with 8 for the hidden constant, and with 1.55 if :math:`\sigma_{\min}` replaces
-:math:`\sigma_{\max}`. The other member is at least :math:`\rho / \sigma_{\min}`, and so says no
-more than the second part and the triangle inequality: :math:`3 \rho / \sigma_{\min}`.
+free of :math:`\sigma_{\max}`; as h tends to zero the distance tends to half of that for the
+parabola, and to :math:`1 / \sqrt 2` of it for the second example of :class:`QuadraticMap`.
+Under the theorem's own assumption its third part, the quadratic member of the minimum, holds with
+8 for the hidden constant, and with 1.55 if :math:`\sigma_{\min}` replaces :math:`\sigma_{\max}`.
+The other member is at least :math:`\rho / \sigma_{\min}`, and so says no more than the second
+part and the triangle inequality: :math:`3 \rho / \sigma_{\min}`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from traindyn.kernels.training import Model
 __all__ = [
     "Bounds",
     "LazyConstants",
-    "Parabola",
+    "QuadraticMap",
     "Scales",
     "linearisation_gap",
     "measure",
@@ -139,86 +140,102 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parabola:
-    r"""One parameter, :math:`f(\theta) = \sigma \theta - L \theta^2 / 2`: the slowest flow.
+class QuadraticMap:
+    r"""Outputs of degree two, :math:`f_i(\theta) = J_i \theta + \frac12 \theta^T H_i \theta`.
 
-    From :math:`\theta_0 = 0` its derivative is :math:`\sigma` at first and falls as fast as the
-    Lipschitz constant L allows, along the only way there is. The largest value is
-    :math:`\sigma^2 / 2L`.
+    Where the bounds of this module are attained, or nearly. One parameter, J = :math:`\sigma` and
+    H = -L: the *parabola*, the slowest flow, whose derivative falls as fast as L allows along
+    the only way there is. Three parameters and two outputs,
+
+    .. math:: f = \big( \sigma \theta_1 + L \theta_1 \theta_3,\;
+              \sigma \theta_2 + \tfrac L2 (\theta_1^2 - \theta_3^2) \big):
+
+    towards (h, 0) the gradient turns away from the first axis, on one side into the kernel of J.
 
     Attributes
     ----------
-    sigma, lipschitz : float
-        Positive.
+    slope : array_like, shape (N, p)
+        J, the Jacobian at zero.
+    curvature : array_like, shape (N, p, p)
+        H, symmetric.
 
     Raises
     ------
     ValueError
-        If one of them is not positive.
+        If the shapes disagree or a Hessian is not symmetric.
 
     Examples
     --------
-    >>> hill = Parabola(2.0, 0.5)
+    >>> hill = QuadraticMap([[2.0]], [[[-0.5]]])
     >>> hill.outputs([4.0], [[0.0]]).tolist(), hill.tangent_kernel([4.0], [[0.0]]).tolist()
     ([4.0], [[0.0]])
     """
 
-    sigma: float
-    lipschitz: float
+    slope: Array
+    curvature: Array
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        _validate.positive("sigma", self.sigma)
-        _validate.positive("lipschitz", self.lipschitz)
+        """Check the shapes and the symmetry."""
+        slope = _validate.finite("slope", self.slope, shape=(None, None))
+        outputs, size = slope.shape
+        curvature = _validate.finite("curvature", self.curvature, shape=(outputs, size, size))
+        if not np.array_equal(curvature, curvature.swapaxes(1, 2)):
+            raise ValueError("curvature must be symmetric in its last two axes")
+        object.__setattr__(self, "slope", slope)
+        object.__setattr__(self, "curvature", curvature)
 
     @property
     def size(self) -> int:
-        """Number of parameters, one."""
-        return 1
+        """Number p of parameters."""
+        return int(self.slope.shape[1])
 
     def outputs(self, parameters: ArrayLike, x: ArrayLike) -> Array:
-        """Return the output, shape (1,), whatever the one input.
+        """Return the outputs, shape (N,), whatever the inputs.
 
         Parameters
         ----------
-        parameters : array_like, shape (1,)
-        x : array_like, shape (1, d)
+        parameters : array_like, shape (p,)
+        x : array_like, shape (N, d)
         """
-        theta = _validate.finite("parameters", parameters, shape=(1,))
-        _validate.finite("x", x, shape=(1, None))
-        return np.asarray(self.sigma * theta - self.lipschitz * theta**2 / 2)
+        return self.vjp(parameters, x)[0]
 
     def vjp(self, parameters: ArrayLike, x: ArrayLike) -> tuple[Array, Pullback]:
-        """Return the output, and the product with the derivative.
+        """Return the outputs, and the product with the transposed Jacobian.
 
         Parameters
         ----------
-        parameters : array_like, shape (1,)
-        x : array_like, shape (1, d)
+        parameters : array_like, shape (p,)
+        x : array_like, shape (N, d)
 
         Returns
         -------
-        outputs : ndarray, shape (1,)
+        outputs : ndarray, shape (N,)
         pullback : callable
-            (1,) to (1,).
+            (N,) to (p,).
         """
-        outputs = self.outputs(parameters, x)
-        slope = self.sigma - self.lipschitz * np.asarray(parameters, dtype=np.float64)
-        return outputs, lambda weights: np.asarray(slope * weights)
+        theta = _validate.finite("parameters", parameters, shape=(self.size,))
+        _validate.finite("x", x, shape=(len(self.slope), None))
+        bend = self.curvature @ theta
+        jacobian = self.slope + bend
+        outputs = (self.slope + bend / 2) @ theta
+        return np.asarray(outputs), lambda weights: np.asarray(jacobian.T @ weights)
 
     def tangent_kernel(
         self, parameters: ArrayLike, x: ArrayLike, other: ArrayLike | None = None
     ) -> Array:
-        """Square of the derivative, shape (1, 1).
+        """Products of the gradients of the outputs, shape (N, N).
 
         Parameters
         ----------
-        parameters : array_like, shape (1,)
-        x, other : array_like, shape (1, d)
+        parameters : array_like, shape (p,)
+        x, other : array_like, shape (N, d)
         """
+        count = len(self.slope)
         if other is not None:
-            _validate.finite("other", other, shape=(1, None))
-        return np.square(self.vjp(parameters, x)[1](np.ones(1)))[:, None]
+            _validate.finite("other", other, shape=(count, None))
+        pull = self.vjp(parameters, x)[1]
+        jacobian = np.stack([pull(row) for row in np.eye(count)])
+        return np.asarray(jacobian @ jacobian.T)
 
 
 class Scales(NamedTuple):
