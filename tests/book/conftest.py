@@ -150,9 +150,14 @@ class Toy:
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start make in the project, in its own process group."""
+        """Start make in the project, in its own process group, where Ctrl-C reaches it."""
+        # A job that a script puts into the background ignores interrupts, and so do its children.
+        listening = (
+            "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+            "os.execvp('make', ['make', *sys.argv[1:]])"
+        )
         return subprocess.Popen(
-            ["make", *arguments],
+            [sys.executable, "-c", listening, *arguments],
             cwd=self.root,
             env=self.environment(),
             stdout=subprocess.PIPE,
