@@ -88,7 +88,14 @@ from traindyn.catapults.spikes import (
     spikes,
     split_loss,
 )
-from traindyn.catapults.training import Optimiser, Trainable, Training, critical_step, train
+from traindyn.catapults.training import (
+    Observer,
+    Optimiser,
+    Trainable,
+    Training,
+    critical_step,
+    train,
+)
 from traindyn.catapults.two_layer import TwoLayerModel, Weights, draw_start, kernel_rate
 
 __all__ = [
@@ -104,6 +111,7 @@ __all__ = [
     "History",
     "KernelRegression",
     "Match",
+    "Observer",
     "OneExample",
     "Optimiser",
     "Orbit",

@@ -13,14 +13,13 @@ each residual. While K stays and :math:`\Delta` is small, the loss along the eig
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.catapults.training import Trainable, Training
+from traindyn.catapults.training import Observer, Trainable, Training
 
 __all__ = ["Directions", "descent_bound", "directions", "eigen_observer", "linear_losses"]
 
@@ -77,9 +76,7 @@ class Directions(NamedTuple):
         return _validate.integer("count", count, least=1, most=self.losses.shape[1])
 
 
-def eigen_observer(
-    model: Trainable[Any, Any], batch: Any, labels: ArrayLike
-) -> Callable[[Any], Array]:
+def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) -> Observer:
     """Return what :func:`train` may observe: eigenvalues, and the loss along eigenvectors.
 
     Parameters
@@ -91,7 +88,7 @@ def eigen_observer(
 
     Returns
     -------
-    callable
+    Observer
         From the weights to an array of shape (2, N), for :func:`directions`.
 
     Examples
@@ -108,12 +105,12 @@ def eigen_observer(
     y = _validate.finite("labels", labels)
     _validate.providing("model", model, "outputs", "tangent_kernel")
 
-    def observe(weights: Any) -> Array:
+    def see(weights: Any, residuals: Array) -> Array:
         values, vectors = np.linalg.eigh(model.tangent_kernel(weights, batch))
-        e = np.asarray(model.outputs(weights, batch) - y).ravel()
+        e = np.ravel(residuals)
         return np.array([values[::-1], (vectors.T @ e)[::-1] ** 2 / e.size])
 
-    return observe
+    return Observer(model, batch, y, see)
 
 
 def directions(run: Training) -> Directions:

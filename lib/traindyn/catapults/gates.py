@@ -94,15 +94,16 @@ def train_one_by_one(
     signs = np.where(generator.random(m) < 0.5, 1.0, -1.0)
     gram, root = x @ x.T, np.sqrt(m)
     losses, open_gates = np.empty(chosen.size + 1), np.empty((chosen.size + 1, n))
+    room = np.empty_like(z)
     for t in range(chosen.size + 1):
         gates = z > 0
-        residuals = np.where(gates, z, 0.0) @ signs / root - y
-        losses[t], open_gates[t] = np.mean(residuals**2), gates.sum(axis=1)
+        residuals = np.maximum(z, 0.0, out=room) @ signs / root - y
+        losses[t], open_gates[t] = np.mean(residuals**2), np.count_nonzero(gates, axis=1)
         if not np.isfinite(losses[t]):
             raise FloatingPointError(f"loss left all bounds at step {t}; step_size = {eta:g}")
         if t < chosen.size:
             j = chosen[t]
-            z -= np.outer(2 * eta / root * residuals[j] * gram[j], signs * gates[j])
+            z -= np.outer(2 * eta / root * residuals[j] * gram[j], signs * gates[j], out=room)
     return GateRun(losses, open_gates * np.diag(gram) / m)
 
 

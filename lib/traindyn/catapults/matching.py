@@ -12,7 +12,7 @@ batch and the others: its steps may rise at any step size (ZHU Table 4.2 counts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.stats import hypergeom
 
 from traindyn import _validate
 from traindyn.catapults.spikes import leading_eigenpairs
-from traindyn.catapults.training import Trainable, Training
+from traindyn.catapults.training import Observer, Trainable, Training
 
 __all__ = ["History", "Match", "chance", "history", "match", "snapshots"]
 
@@ -186,9 +186,7 @@ def chance(matches: Match | Iterable[Match]) -> float:
     return float(min(1.0, law[sum(run.both for run in runs) :].sum()))
 
 
-def snapshots(
-    model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike
-) -> Callable[[Any], Array]:
+def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) -> Observer:
     """Return what :func:`history` wants observed: all residuals, and beside them the kernel.
 
     Parameters
@@ -199,18 +197,17 @@ def snapshots(
 
     Returns
     -------
-    callable
+    Observer
         From weights to an array of shape (n k, n k + 1), for the argument `observe` of
         :func:`traindyn.catapults.train`.
     """
     _validate.providing("model", model, "prepare", "outputs", "tangent_kernel")
     whole, y = model.prepare(inputs), _validate.finite("labels", labels)
 
-    def observe(weights: Any) -> Array:
-        residuals = (model.outputs(weights, whole) - y).reshape(-1, 1)
-        return np.hstack([residuals, model.tangent_kernel(weights, whole)])
+    def see(weights: Any, residuals: Array) -> Array:
+        return np.hstack([residuals.reshape(-1, 1), model.tangent_kernel(weights, whole)])
 
-    return observe
+    return Observer(model, whole, y, see)
 
 
 def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:

@@ -11,6 +11,7 @@ One loop serves two-layer models in NumPy and the deep ones of :mod:`traindyn.de
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from traindyn.catapults.batches import batch_order
 from traindyn.catapults.schedules import StepSize, TrainingState, step_sizes
 from traindyn.catapults.spikes import leading_eigenpairs
 
-__all__ = ["Optimiser", "Trainable", "Training", "critical_step", "train"]
+__all__ = ["Observer", "Optimiser", "Trainable", "Training", "critical_step", "train"]
 
 Array = NDArray[np.float64]
 W = TypeVar("W", bound=tuple[Any, ...])
@@ -67,6 +68,38 @@ class Optimiser(Protocol):
     def update(self, gradient: Any, state: Any, weights: Any) -> tuple[Any, Any]:
         """Return the change of the weights at step size one, and the next state."""
         ...
+
+
+@dataclass(frozen=True)
+class Observer:
+    """What a run observes of the residuals, given to it where it knows them already.
+
+    Parameters
+    ----------
+    model : Trainable
+    batch : tuple of arrays
+        From ``model.prepare``.
+    labels : ndarray, of the shape of the outputs
+    see : callable
+        From weights and residuals to an array.
+    """
+
+    model: Trainable[Any, Any]
+    batch: Any
+    labels: Array
+    see: Callable[[Any, Array], Array]
+
+    def __call__(self, weights: Any) -> Array:
+        """Work out the residuals and look at them."""
+        return self.see(weights, self.model.outputs(weights, self.batch) - self.labels)
+
+    def same(self, model: Trainable[Any, Any], batch: Any, labels: Array) -> bool:
+        """Whether the residuals are those of this model, batch and labels."""
+        return (
+            self.model is model
+            and np.array_equal(self.batch[0], batch[0])
+            and np.array_equal(self.labels, labels)
+        )
 
 
 class Training(NamedTuple):
@@ -132,8 +165,8 @@ def critical_step(model: Trainable[W, B], weights: W, batch: B) -> float:
         kernel is zero, as in a network whose gates are all closed.
     """
     _validate.providing("model", model, "tangent_kernel")
-    kernel = model.tangent_kernel(weights, batch)
-    return _critical(len(kernel), float(leading_eigenpairs(kernel, 1)[0][0]))
+    kernel = _validate.finite("kernel", model.tangent_kernel(weights, batch), shape=(None, None))
+    return _critical(len(kernel), float(np.linalg.eigvalsh(kernel)[-1]))
 
 
 def train(
@@ -182,7 +215,8 @@ def train(
     leading : int, optional
         Decompose the kernel of all examples at every record: so many leading eigenvectors.
     observe : callable, optional
-        From the weights to a number or an array of one shape, called at every record.
+        From the weights to a number or an array of one shape, called at every record. An
+        :class:`Observer` of the same model and data is given the residuals of the run.
     stop : float, default 0.0
         Training loss at which to stop.
     track : bool, default False
@@ -242,6 +276,7 @@ def train(
     batches = np.empty((0, size), dtype=np.int64)
     if size < n:
         batches = batch_order(n, size, total, rng=_validate.generator("rng", rng))
+    given = observe if isinstance(observe, Observer) and observe.same(model, whole, y) else None
     state = None if optimiser is None else optimiser.init(weights)
     diverged = None
     for t in range(total + 1):
@@ -254,13 +289,13 @@ def train(
         if t % gap == 0 or t == total:
             known = size == n and t < total
             e = np.asarray(residuals if known else model.outputs(now, whole) - y)
-            loss = float(np.mean(e**2))
+            loss = _mean_square(e)
             if not loss < bound:
                 diverged = t
                 break
             other = np.nan
             if unseen is not None:
-                other = float(np.mean((model.outputs(now, unseen) - targets) ** 2))
+                other = _mean_square(model.outputs(now, unseen) - targets)
             records.append((t, loss, other))
             losses.append(loss)
             if leading is not None:
@@ -269,7 +304,8 @@ def train(
                 along = float(np.sum((vectors.T @ e.ravel()) ** 2)) / e.size
                 spectra.append((along, float(values[0])))
             if observe is not None:
-                seen.append(np.asarray(observe(now), dtype=np.float64))
+                found = observe(now) if given is None else given.see(now, e)
+                seen.append(np.asarray(found, dtype=np.float64))
             if (loss if unseen is None else other) < least:
                 least = loss if unseen is None else other
                 best, best_step = now, t
@@ -277,7 +313,7 @@ def train(
                 break
         if t == total:
             break
-        if not float(np.mean(np.square(residuals))) < bound:
+        if not _mean_square(residuals) < bound:
             diverged = t
             break
         if track:
@@ -304,6 +340,11 @@ def train(
         best_step,
         diverged,
     )
+
+
+def _mean_square(residuals: Array) -> float:
+    flat = np.ravel(residuals)
+    return float(flat @ flat) / flat.size
 
 
 def _critical(size: int, top: float) -> float:

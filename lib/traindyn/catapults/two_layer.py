@@ -239,6 +239,8 @@ class TwoLayerModel:
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T
+        if self._rectified:
+            return np.asarray(self._open(batch, z) @ weights.second / np.sqrt(weights.second.size))
         return self._forward(weights, batch, z)[0]
 
     def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
@@ -257,27 +259,46 @@ class TwoLayerModel:
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T
-        outputs, by_second, by_z = self._forward(weights, batch, z)
-        if np.shape(labels) != outputs.shape:
-            raise ValueError(f"labels must have shape {outputs.shape}, got {np.shape(labels)}")
+        if np.shape(labels) != z.shape[:1]:
+            raise ValueError(f"labels must have shape {z.shape[:1]}, got {np.shape(labels)}")
+        root = np.sqrt(weights.second.size)
+        if self._rectified:
+            # Gates are zero or one: residuals multiply the inputs and v the sum over these,
+            # arrays smaller than the preactivations, which are passed over as rarely as can be.
+            z = self._open(batch, z)
+            residuals = z @ weights.second / root - labels
+            scaled = residuals / root
+            by_second = scaled @ z
+            gates = batch.slope
+            if gates is None:
+                gates = z
+                np.copyto(gates, z > 0)
+            by_first = gates.T @ (batch.inputs * scaled[:, None])
+            by_first *= weights.second[:, None]
+            return residuals, Weights(by_first, by_second)
+        outputs, hidden, by_z = self._forward(weights, batch, z)
         residuals = outputs - labels
-        scaled = residuals / np.sqrt(weights.second.size)
+        scaled = residuals / root
         by_z *= scaled[:, None]
-        return residuals, Weights(by_z.T @ batch.inputs, by_second.T @ scaled)
+        return residuals, Weights(by_z.T @ batch.inputs, hidden.T @ scaled)
 
     def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
-        """Return new weights, `size` times the gradient lower.
+        """Return new weights, `size` times the gradient lower, in the memory of the gradient.
 
         Parameters
         ----------
         weights, gradient : Weights
+            The gradient must not be used afterwards.
         size : float
 
         Returns
         -------
         Weights
         """
-        return Weights(*(w - size * g for w, g in zip(weights, gradient)))
+        for w, g in zip(weights, gradient):
+            g *= -size
+            g += w
+        return gradient
 
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n, n), without forming Jacobians.
@@ -349,6 +370,15 @@ class TwoLayerModel:
     @property
     def _gated(self) -> bool:
         return self.activation.kind == "relu"
+
+    @property
+    def _rectified(self) -> bool:
+        """Whether preactivations pass a gate or do not: the network and its quadratic model."""
+        return self._gated and self.kind != "linear"
+
+    def _open(self, batch: Batch, z: Array) -> Array:
+        """Close the gates of preactivations, in place: their own, or those of the expansion."""
+        return np.maximum(z, 0, out=z) if batch.slope is None else np.multiply(z, batch.slope, z)
 
     def _forward(self, weights: Weights, batch: Batch, z: Array) -> tuple[Array, Array, Array]:
         """Return outputs, and root m times their derivatives in v and z, both (n, m)."""

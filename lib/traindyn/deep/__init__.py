@@ -21,6 +21,8 @@ except ImportError as error:
     ) from error
 
 jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+# Results are waited for at every step, so handing short calculations to another thread only costs.
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
 
 from traindyn.deep.activations import ACTIVATIONS, resolve  # noqa: E402
 from traindyn.deep.blocks import (  # noqa: E402
