@@ -17,7 +17,7 @@ from numba import njit
 
 from traindyn.problems.multi_index import MultiIndex
 
-__all__ = ["Codes", "codes", "gradient"]
+__all__ = ["Codes", "codes", "descend", "gradient", "split"]
 
 Codes = tuple[int, float, int, float]
 """Activation and its parameter, loss and its parameter."""
@@ -148,6 +148,132 @@ def _pass(
     return total
 
 
+@njit(cache=True, nogil=True)
+def _steps(
+    x: Any,
+    tail: Any,
+    y: Any,
+    rows: int,
+    theta: Any,
+    basis: Any,
+    step: float,
+    level: float,
+    count: int,
+    biases: Any,
+    scaled: Any,
+    known: Codes,
+) -> int:
+    """Make up to `count` steps from theta (d, m), in place, and return how many.
+
+    The sums are those of one call of :func:`_pass` per block, in the same order.
+    """
+    n, (d, m) = len(x), theta.shape
+    narrow = np.empty((m, d), x.dtype)
+    sums, part = np.empty((m, d)), np.empty((m, d))
+    for made in range(count):
+        if made > 0:
+            for j in range(m):
+                known_part, whole = 0.0, 0.0
+                for c in range(d):
+                    whole += theta[c, j] ** 2
+                    if c < len(basis):
+                        known_part += theta[c, j] ** 2
+                if known_part > level * level * whole:
+                    return made
+        for j in range(m):
+            for c in range(d):
+                narrow[j, c] = theta[c, j]
+        sums[:] = 0
+        for low in range(0, y.size, rows):
+            high = min(low + rows, y.size)
+            part[:] = 0
+            if low < n:
+                end = min(high, n)
+                _pass(x[low:end], y[low:end], narrow, biases, scaled, known, part, True)
+            if high > n:
+                _pass(tail, y[n:high], narrow, biases, scaled, known, part, True)
+            for j in range(m):
+                for c in range(d):
+                    sums[j, c] += part[j, c]
+        for j in range(m):
+            for c in range(d):
+                theta[c, j] -= step * sums[j, c]
+        for r in range(basis.shape[1]):
+            # The columns are orthonormal: one after the other is all at once.
+            for j in range(m):
+                inner = 0.0
+                for c in range(len(basis)):
+                    inner += basis[c, r] * theta[c, j]
+                for c in range(len(basis)):
+                    theta[c, j] -= basis[c, r] * inner
+    return count
+
+
+def split(x: Any) -> tuple[Any, Any]:
+    """Rows in groups of eight, and the rest of them filled up with zeros."""
+    whole = len(x) - len(x) % 8
+    tail = np.zeros((8 if whole < len(x) else 0, x.shape[1]), x.dtype)
+    tail[: len(x) - whole] = x[whole:]
+    return x[:whole], tail
+
+
+def descend(
+    problem: MultiIndex,
+    known: Codes,
+    parts: tuple[Any, Any],
+    y: Any,
+    theta: Any,
+    *,
+    rows: int,
+    step: float,
+    count: int,
+    basis: Any = None,
+    level: float = np.inf,
+) -> int:
+    """Make gradient steps without a return to Python; how many were made.
+
+    Parameters
+    ----------
+    problem : MultiIndex
+    known : Codes
+    parts : pair of ndarray
+        Inputs as :func:`split` gives them.
+    y : ndarray, shape (n,)
+    theta : ndarray, shape (d, m)
+        Changed in place.
+    rows : int
+        Of a block, a multiple of eight.
+    step : float
+        Factor of the summed gradient.
+    count : int
+        Most steps.
+    basis : ndarray, shape (k, r), optional
+        Orthonormal; what is removed after every step.
+    level : float, optional
+        Stop once a neuron's cosine with the target's directions exceeds it, but not at once.
+    """
+    if basis is None:
+        basis = np.empty((problem.k, 0))
+    scaled = problem.second_layer / problem.width
+    x, tail = parts
+    return int(
+        _steps(
+            x,
+            tail,
+            y,
+            rows,
+            theta,
+            np.ascontiguousarray(basis),
+            step,
+            level,
+            count,
+            problem.biases,
+            scaled,
+            known,
+        )
+    )
+
+
 def gradient(
     problem: MultiIndex, known: Codes, x: Any, y: Any, theta: Any, *, descend: bool
 ) -> tuple[float, Any]:
@@ -166,13 +292,10 @@ def gradient(
     """
     out = np.zeros(theta.shape)
     scaled = problem.second_layer / problem.width
-    whole = len(x) - len(x) % 8
-    groups = [(x[:whole], y[:whole])] if whole else []
-    if whole < len(x):
-        last = np.zeros((8, x.shape[1]), x.dtype)
-        last[: len(x) - whole] = x[whole:]
-        groups.append((last, y[whole:]))
+    whole, tail = split(x)
     total = 0.0
-    for rows, labels in groups:
+    for rows, labels in ((whole, y[: len(whole)]), (tail, y[len(whole) :])):
+        if not len(rows):
+            continue
         total += _pass(rows, labels, theta, problem.biases, scaled, known, out, descend)
     return total, out.T

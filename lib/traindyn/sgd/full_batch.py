@@ -18,16 +18,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from traindyn import _validate
 from traindyn.gaussian import Rule
@@ -47,6 +49,15 @@ _BLOCK_BYTES = 2**21
 """Inputs of one block; small enough to stay in the cache between two matrix products."""
 _CHECK_EVERY = 64
 """Steps between looks for divergence where nothing is recorded."""
+
+
+class _Learnt(NamedTuple):
+    """The criterion of :func:`learnt`, which the compiled loop knows by its level."""
+
+    level: float
+
+    def __call__(self, overlap: Array, gram: Array) -> bool:
+        return bool(np.any((overlap**2).sum(axis=1) > self.level**2 * gram.diagonal()))
 
 
 class Run(NamedTuple):
@@ -83,11 +94,7 @@ def learnt(level: float = 0.5) -> Stop:
     bound = _validate.positive("level", level)
     if bound >= 1:
         raise ValueError(f"level must be below 1, got {level!r}")
-
-    def stop(overlap: Array, gram: Array) -> bool:
-        return bool(np.any((overlap**2).sum(axis=1) > bound**2 * np.diag(gram)))
-
-    return stop
+    return _Learnt(bound)
 
 
 def run(
@@ -161,7 +168,7 @@ def run(
     """
     threads = _validate.integer("workers", workers, least=1)
     pool = ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
-    with threadpool_limits(1), pool as executor:
+    with _controller(len(sys.modules)).limit(limits=1), pool as executor:
         return _descend(
             problem,
             data,
@@ -178,6 +185,12 @@ def run(
             executor=executor,
             progress=progress,
         )
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """Find the libraries with threads: milliseconds, so only when other modules came in."""
+    return ThreadpoolController()
 
 
 def _descend(
@@ -218,12 +231,25 @@ def _descend(
     total = int(steps[-1])
     report = reporter(progress)
     passes = _Passes(problem, inputs, labels, executor)
+    # Between two looks at the state many steps are made in one call, if nobody else looks.
+    fast = passes.compiled and not progress and (stop is None or isinstance(stop, _Learnt))
     while True:
         wanted = len(state.records) < steps.size and steps[len(state.records)] == state.step
         last = state.step >= total
         if stop is not None and stop(*_products(state.theta, problem.k)):
             state.stopped, last = state.step * eta, True
             wanted = True
+        if fast and not wanted and not last:
+            ahead = [total, int(steps[len(state.records)]), state.step + _CHECK_EVERY]
+            if store is not None:
+                ahead.append(state.step + every - (state.step - first) % every)
+            ahead[2] -= ahead[2] % _CHECK_EVERY
+            level = stop.level if isinstance(stop, _Learnt) else np.inf
+            state.step += passes.descend(
+                state.theta, eta / len(labels), min(ahead) - state.step, basis, level
+            )
+            _finish(state, eta, store, first, every)
+            continue
         loss, gradient = passes(state.theta, with_loss=wanted, with_gradient=not last)
         if wanted:
             if not np.isfinite(loss):
@@ -237,14 +263,19 @@ def _descend(
         state.theta -= eta / len(labels) * gradient
         _project(state.theta, basis)
         state.step += 1
-        if state.step % _CHECK_EVERY == 0 and not np.all(np.isfinite(state.theta)):
-            raise _diverged(eta, state.step)
-        if store is not None and (state.step - first) % every == 0:
-            store.save(state)
+        _finish(state, eta, store, first, every)
         report(state.step, total)
     if store is not None:
         store.save(state)
     return Run(_trajectory(state, steps, eta, snapshots), state.theta, state.step)
+
+
+def _finish(state: _State, eta: float, store: _Store | None, first: int, every: int) -> None:
+    """After a step: look for divergence, and keep the state, where it is time to."""
+    if state.step % _CHECK_EVERY == 0 and not np.all(np.isfinite(state.theta)):
+        raise _diverged(eta, state.step)
+    if store is not None and (state.step - first) % every == 0:
+        store.save(state)
 
 
 def run_replicas(
@@ -258,6 +289,7 @@ def run_replicas(
     rng: RNG,
     null: ArrayLike | None = None,
     stop: Stop | None = None,
+    rule: Rule | None = None,
     dtype: DTypeLike = np.float32,
     workers: int | None = None,
     progress: Progress = False,
@@ -266,7 +298,7 @@ def run_replicas(
 
     Parameters
     ----------
-    problem, times, step_size, null, stop
+    problem, times, step_size, null, stop, rule
         As for :func:`run`.
     dimension, samples : int
         d and n.
@@ -297,7 +329,9 @@ def run_replicas(
         data = problem.sample(samples, dimension, rng=generator, dtype=dtype)
         theta = problem.initial(dimension, rng=generator)
         # The limit on threads is global: it is set around all replicas, not in each.
-        found = _descend(problem, data, theta, times, step_size=step_size, null=null, stop=stop)
+        found = _descend(
+            problem, data, theta, times, step_size=step_size, null=null, stop=stop, rule=rule
+        )
         return found.trajectory
 
     return stack(map_replicas(one, replicas, rng=rng, workers=workers, progress=progress))
@@ -317,8 +351,30 @@ class _Passes:
         self.problem, self.inputs, self.labels, self.executor = problem, inputs, labels, executor
         self.codes = _fused.codes(problem)
         n, d = inputs.shape
-        rows = max(32, _BLOCK_BYTES // (d * inputs.itemsize))
+        rows = max(32, _BLOCK_BYTES // (d * inputs.itemsize) // 8 * 8)
+        # One thread, and functions that the loop knows: it makes many steps in a call.
+        self.compiled = self.codes is not None and executor is None
+        self.parts = _fused.split(inputs) if self.compiled else None
+        self.rows = rows
         self.blocks = [slice(i, min(i + rows, n)) for i in range(0, n, rows)]
+
+    def descend(
+        self, theta: Array, step: float, count: int, basis: Array | None, level: float
+    ) -> int:
+        """Make up to `count` steps from theta, in place, and return how many."""
+        assert self.codes is not None and self.parts is not None
+        return _fused.descend(
+            self.problem,
+            self.codes,
+            self.parts,
+            self.labels,
+            theta,
+            rows=self.rows,
+            step=step,
+            count=count,
+            basis=basis,
+            level=level,
+        )
 
     def __call__(self, theta: Array, *, with_loss: bool, with_gradient: bool) -> tuple[float, Any]:
         """Mean loss (zero unless wanted) and n times the gradient at theta."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from traindyn import _validate
 from traindyn.dmft.kernels import hard_basis
 from traindyn.dmft.thresholds import Thresholds, crossing, crossing_window
+from traindyn.gaussian import gauss_hermite
 from traindyn.laws import HardSubspace
 from traindyn.parallel import map_ordered
 from traindyn.problems.base import RNG
@@ -85,6 +86,8 @@ def null_branch_curve(
     # Common random numbers: every delta starts each replica's generator anew.
     seeds = _validate.generator("rng", rng).bit_generator.seed_seq.spawn(number)  # type: ignore[attr-defined]
     neurons = range(problem.width) if neuron is None else (neuron,)
+    # Only the neurons are looked at, not the losses that come with them.
+    crude = gauss_hermite(problem.k + problem.width + (problem.target.noise > 0), 2)
 
     def one(item: tuple[float, int]) -> list[float]:
         delta, replica = item
@@ -94,7 +97,7 @@ def null_branch_curve(
         data = problem.sample(n, dimension, rng=generator, dtype=np.float32)
         times = step_size * np.array(wanted, dtype=np.float64)
         found = full_batch.run(
-            problem, data, start, times, step_size=step_size, null=basis, snapshots=True
+            problem, data, start, times, step_size=step_size, null=basis, snapshots=True, rule=crude
         )
         assert found.trajectory.snapshots is not None
         labels = data.labels.astype(np.float64)

@@ -20,6 +20,7 @@ generality. Everything is a function of the preactivations :math:`u_j = \theta_j
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from traindyn.problems.multi_index.targets import Target, phase_retrieval
 __all__ = ["Data", "MultiIndex", "Statistics"]
 
 _SOBOL_NODES = 2**14
+_NO_WEIGHT = 1e-18
 
 
 class Data(NamedTuple):
@@ -299,7 +301,7 @@ class MultiIndex:
         dim = m + k + (self.target.noise > 0)
         if rule is None:
             smooth = self.target.gradient is not None
-            rule = default_rule(dim) if smooth else sobol(dim, _SOBOL_NODES, rng=0)
+            rule = _loss_rule(dim, smooth)
         if rule.dim != dim:
             raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
         z = rule.nodes[:, :k]
@@ -322,6 +324,16 @@ class MultiIndex:
     def _scaled(self, like: Any) -> Any:
         """Return the coefficients over m, in the type of `like`."""
         return (self.second_layer / self.width).astype(like.dtype)
+
+
+@cache
+def _loss_rule(dim: int, smooth: bool) -> Rule:
+    """Rule of the population's loss, without nodes that have no weight in double precision."""
+    if not smooth:
+        return sobol(dim, _SOBOL_NODES, rng=0)
+    whole = default_rule(dim)
+    kept = whole.weights > _NO_WEIGHT
+    return Rule(whole.nodes[kept], whole.weights[kept] / whole.weights[kept].sum())
 
 
 def _float_type(dtype: DTypeLike) -> Any:
