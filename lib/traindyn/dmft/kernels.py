@@ -46,6 +46,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -555,11 +556,15 @@ def _conditional(t: int, c: Array, overlap: Array, factor: Array, floor: float) 
 
     Returns the least conditional variance relative to the variance of W(t).
     """
-    row = factor[t]
-    for s in range(t):
-        rest = c[t, s] - overlap[t] @ overlap[s].T
-        rest -= np.einsum("rij,rkj->ik", row[:s], factor[s, :s])
-        row[s] = np.linalg.solve(factor[s, s], rest.T).T
+    row, m = factor[t], c.shape[-1]
+    if t > 0:
+        # The blocks up to here are one lower triangular matrix.
+        known = factor[:t, :t].transpose(0, 2, 1, 3).reshape(t * m, t * m)
+        rest = c[t, :t] - np.einsum("ik,sjk->sij", overlap[t], overlap[:t])
+        solved = solve_triangular(
+            known, rest.transpose(0, 2, 1).reshape(t * m, m), lower=True, check_finite=False
+        )
+        row[:t] = solved.reshape(t, m, m).transpose(0, 2, 1)
     rest = c[t, t] - overlap[t] @ overlap[t].T - np.einsum("rij,rkj->ik", row[:t], row[:t])
     values, vectors = np.linalg.eigh((rest + rest.T) / 2)
     scale = float(np.trace(c[t, t])) / len(rest)

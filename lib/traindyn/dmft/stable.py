@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from traindyn import _validate
@@ -36,6 +37,9 @@ _ORDERS = {2: 81, 3: 25}
 _MAX_ITERATIONS = 500
 _PROX_STEPS = 200
 _TOLERANCE = 1e-9
+_NEAR = 1e-3
+"""Residual below which the iteration is extrapolated, to so many times a damped step."""
+_FARTHEST = 10.0
 _DESCENT = 1.04
 _LEAST_RTOL = 1e-12
 _START = 400.0
@@ -128,11 +132,12 @@ def stable_limit(
         return equations.solve(d, q, kappa)
     if d >= _START:
         return equations.solve(d, 0.0, 1 / d)
-    found = equations.solve(_START, 0.0, 1 / _START)
+    found = equations.solve(_START, 0.0, 1 / _START, _NEAR)
     ladder = np.geomspace(_START, d, max(2, 1 + int(np.ceil(np.log(_START / d) / 0.25))))
-    for each in ladder[1:]:
-        found = equations.solve(float(each), found.q, found.kappa)
-    return found
+    # On the way a guess is all that is needed.
+    for each in ladder[1:-1]:
+        found = equations.solve(float(each), found.q, found.kappa, _NEAR)
+    return equations.solve(d, found.q, found.kappa)
 
 
 def stable_threshold(
@@ -210,6 +215,48 @@ def _criterion(limit: StableLimit) -> float:
     return float(np.linalg.eigvalsh(limit.hessian.matrix(limit.delta * limit.kappa))[-1])
 
 
+def _mirrored(problem: MultiIndex, nodes: Array) -> NDArray[np.intp]:
+    """For each node one with the same preactivation: itself, or that of opposite coordinates.
+
+    The latter where labels do not change with the sign of the coordinates, and the rule is
+    symmetric; then half of the nodes need no preactivation of their own.
+    """
+    own = np.arange(len(nodes))
+    coordinates, others = nodes[:, : problem.k], nodes[:, problem.k :]
+    signal = problem.target.signal
+    if not np.array_equal(signal(coordinates), signal(-coordinates)):
+        return own
+    turned = np.column_stack([-coordinates, others])
+    order, image = np.lexsort(nodes.T), np.lexsort(turned.T)
+    if not np.array_equal(nodes[order], turned[image]):
+        return own
+    own[order] = np.minimum(order, image)
+    return own
+
+
+class _Mixing:
+    """Anderson's extrapolation of a damped iteration, in logarithms, from three points."""
+
+    def __init__(self) -> None:
+        self._points: list[Array] = []
+        self._moves: list[Array] = []
+
+    def next(self, now: tuple[float, float], damped: tuple[float, float]) -> tuple[float, float]:
+        """Return the next point; the damped one where the extrapolation goes far."""
+        point = np.log(now)
+        move = np.log(damped) - point
+        self._points, self._moves = [*self._points[-2:], point], [*self._moves[-2:], move]
+        step = move
+        if len(self._moves) > 1:
+            changes, shifts = np.diff(self._moves, axis=0), np.diff(self._points, axis=0)
+            mixed = np.linalg.lstsq(changes.T, move, rcond=1e-10)[0]
+            longer = move - (changes + shifts).T @ mixed
+            if np.linalg.norm(longer) <= _FARTHEST * np.linalg.norm(move):
+                step = longer
+        q, kappa = np.exp(point + step).tolist()
+        return q, kappa
+
+
 class _Equations:
     """The equations of one problem on one rule."""
 
@@ -233,6 +280,10 @@ class _Equations:
         self.labels = problem.target.signal(self.coordinates)
         if problem.target.noise:
             self.labels = self.labels + problem.target.noise * nodes[:, -1]
+        self.full = self.labels, self.weights
+        chosen, self.back = np.unique(_mirrored(problem, nodes), return_inverse=True)
+        self.z, self.labels = self.z[chosen], self.labels[chosen]
+        self.weights = np.bincount(self.back, self.weights)
 
     def slope(self, v: Array) -> Array:
         """L'(v, y)."""
@@ -259,10 +310,13 @@ class _Equations:
             f"{_PROX_STEPS} steps at kappa = {kappa:.4g}"
         )
 
-    def solve(self, delta: float, q: float, kappa: float) -> StableLimit:
+    def solve(
+        self, delta: float, q: float, kappa: float, tolerance: float = _TOLERANCE
+    ) -> StableLimit:
         """Damped iteration from a guess."""
         v = np.sqrt(q) * self.z
         residual = np.inf
+        mixing = _Mixing()
         for _ in range(_MAX_ITERATIONS):
             w = np.sqrt(q) * self.z
             v = self.prox(w, kappa, v if np.isfinite(residual) else w)
@@ -277,27 +331,29 @@ class _Equations:
             share = delta * float(self.weights @ t)
             new_q = delta * kappa**2 * float(self.weights @ self.slope(v) ** 2)
             residual = max(abs(share - 1), abs(new_q - q) / max(new_q, 1e-12))
-            if residual <= _TOLERANCE:
+            if residual <= tolerance:
                 break
-            q = (q + new_q) / 2
             # E[T] = 1 / delta wants another kappa; a bounded factor keeps the branch.
-            kappa *= float(np.clip(1 / share if share > 0 else 2.0, 0.5, 2.0)) ** 0.5
+            factor = float(np.clip(1 / share if share > 0 else 2.0, 0.5, 2.0)) ** 0.5
+            damped = (q + new_q) / 2, kappa * factor
+            q, kappa = mixing.next((q, kappa), damped) if residual < _NEAR else damped
         else:
             raise FloatingPointError(
                 f"the equations of the limit must converge, got a residual of {residual:.3g} "
                 f"after {_MAX_ITERATIONS} iterations at delta = {delta:.4g}; where neurons grow "
                 f"at large delta there is no stable limit, and finite times must be extrapolated"
             )
-        loss = self.problem.loss.value
+        loss, (labels, weights) = self.problem.loss.value, self.full
+        v, w = v[self.back], w[self.back]
         return StableLimit(
             delta=delta,
             q=q,
             kappa=kappa,
             stability=delta * float(self.weights @ t**2),
-            train_loss=float(self.weights @ loss(self.labels, self.problem.predict(v[:, None]))),
-            test_loss=float(self.weights @ loss(self.labels, self.problem.predict(w[:, None]))),
+            train_loss=float(weights @ loss(labels, self.problem.predict(v[:, None]))),
+            test_loss=float(weights @ loss(labels, self.problem.predict(w[:, None]))),
             hessian=HardSubspace(
-                curvature / kappa, self.coordinates, delta, probabilities=self.weights
+                curvature[self.back] / kappa, self.coordinates, delta, probabilities=weights
             ),
             residual=residual,
         )
