@@ -39,6 +39,7 @@ from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Array, Block, Matrix
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, curvature
+from traindyn.spectra import blocks
 from traindyn.spectra.population import MixtureProblem, nodes
 
 __all__ = ["Distance", "large_sample_distance", "network_distance"]
@@ -236,8 +237,9 @@ def _law(
         block = _validate.pair("block", block, most=width - 1)
     rows = [b for b, _ in small.blocks] if block is None else [block[0]]
     columns = rows if block is None else [block[1]]
+    source = blocks.at(small, point, sample)
     weights = np.array(
-        [[small.factors(matrix, (b, c), point, sample).weights for c in columns] for b in rows]
+        [[source.factors(matrix, (b, c)).weights for c in columns] for b in rows]
     ).transpose(2, 0, 1)
     squares = (sample.inputs[:, :, None] * sample.inputs[:, None, :]).reshape(masses.size, -1)
     return _Law(masses, weights, squares, small.precision)

@@ -55,6 +55,31 @@ class Point(NamedTuple):
     x: Array
 
 
+class Forward(NamedTuple):
+    """What every block at one point and on one sample is made of.
+
+    Attributes
+    ----------
+    probabilities : ndarray, shape (n, k)
+    labels : ndarray of int, shape (n,)
+    inputs : ndarray, shape (n, d)
+    """
+
+    probabilities: Array
+    labels: IntArray
+    inputs: Array
+
+    def factors(self, matrix: Matrix, block: Block) -> Factors:
+        """Weights and features of one block, as :meth:`KGaussianMixture.factors`."""
+        pi = self.probabilities
+        b, c = _checked_block(block, pi.shape[1])
+        if _validate.choice("matrix", matrix, ("hessian", "g_matrix")) == "hessian":
+            weights = pi[:, b] * (1.0 - pi[:, b]) if b == c else -pi[:, b] * pi[:, c]
+        else:
+            weights = (pi[:, b] - (self.labels == b)) * (pi[:, c] - (self.labels == c))
+        return Factors(weights, self.inputs, self.inputs)
+
+
 class Statistics(NamedTuple):
     r"""Summary statistics of a point (leading axes allowed in trajectories).
 
@@ -270,7 +295,7 @@ class KGaussianMixture:
 
     def probabilities(self, point: Point, inputs: ArrayLike) -> Array:
         r"""Softmax probabilities :math:`\pi_Y(c)` (BGHJ 3.4), shape (n, k)."""
-        return _softmax(self._logits(point, inputs))
+        return softmax(self._logits(point, inputs))
 
     def loss(self, point: Point, sample: Sample) -> Array:
         """Cross-entropy of each draw (BGHJ 2.4), without the ridge, shape (n,)."""
@@ -308,15 +333,18 @@ class KGaussianMixture:
         ValueError
             If the matrix or block does not exist, or the data are misshaped or not finite.
         """
-        b, c = self._checked_block(block)
-        if _validate.choice("matrix", matrix, ("hessian", "g_matrix")) == "hessian":
-            pi = self.probabilities(point, sample.inputs)
-            self._checked_labels(sample)
-            weights = pi[:, b] * (1.0 - pi[:, b]) if b == c else -pi[:, b] * pi[:, c]
-        else:
-            residual = self.residual(point, sample)
-            weights = residual[:, b] * residual[:, c]
-        return Factors(weights, sample.inputs, sample.inputs)
+        return self.forward(point, sample).factors(matrix, block)
+
+    def forward(self, point: Point, sample: Sample) -> Forward:
+        """One forward pass, from which the factors of all blocks follow at little cost.
+
+        Raises
+        ------
+        ValueError
+            If the data are misshaped or not finite.
+        """
+        probabilities = self.probabilities(point, sample.inputs)
+        return Forward(probabilities, self._checked_labels(sample), sample.inputs)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -372,7 +400,7 @@ class KGaussianMixture:
         return _validate.finite("point.x", point.x, shape=(self.k, self.dimension))
 
     def _checked_block(self, block: Block) -> Block:
-        return _validate.pair("block", block, most=self.k - 1)
+        return _checked_block(block, self.k)
 
     # ------------------------------------------------------------------ summary statistics
 
@@ -488,7 +516,7 @@ class KGaussianMixture:
         mean = np.empty((self.k, self.k))
         second = np.empty((self.k, self.k, self.k))
         for c in range(self.k):
-            pi = _softmax(noise + statistics.m[:, c])
+            pi = softmax(noise + statistics.m[:, c])
             weighted = rule.weights[:, None] * pi
             mean[c] = weighted.sum(axis=0)
             second[c] = weighted.T @ pi
@@ -556,7 +584,7 @@ class KGaussianMixture:
         beta for 2 beta.
         """
         m, R_perp = checked(self, statistics, single=True)
-        dm = self._class_pull(_softmax(m.T)) - self.ridge * m
+        dm = self._class_pull(softmax(m.T)) - self.ridge * m
         return Statistics(dm, -2.0 * self.ridge * R_perp)
 
     def _class_pull(self, mean: Array) -> Array:
@@ -654,10 +682,21 @@ def _checked_support(support: Any, k: int, dimension: int) -> IntArray:
     return given.astype(np.int64)
 
 
-def _softmax(logits: Array) -> Array:
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shifted /= shifted.sum(axis=1, keepdims=True)
-    return np.asarray(shifted)
+def _checked_block(block: Block, k: int) -> Block:
+    return _validate.pair("block", block, most=k - 1)
+
+
+def softmax(logits: Array) -> Array:
+    """Softmax over the last axis, stored class by class.
+
+    Reductions over a first axis are vectorised over the nodes; over a short last one they are
+    several times slower.
+    """
+    shifted = np.array(np.moveaxis(logits, -1, 0), order="C")
+    shifted -= shifted.max(axis=0)
+    np.exp(shifted, out=shifted)
+    shifted /= shifted.sum(axis=0)
+    return np.moveaxis(shifted, 0, -1)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

@@ -23,12 +23,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 
 from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
 from traindyn.problems.base import MATRICES, Array, Block, Matrix, Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point
+from traindyn.problems.k_gmm.mixture import softmax
 from traindyn.problems.population_block import PopulationBlock
 
 __all__ = [
@@ -403,7 +403,7 @@ def direct_moment(
     nodes = _noise_nodes(problem, rule)
     for label, share in enumerate(problem.weights):
         inputs = problem.means[label] + nodes
-        values = weight(softmax(inputs @ _point(problem, point).x.T, axis=1), label)
+        values = weight(problem.probabilities(point, inputs), label)
         features = nodes if noise else inputs
         total += share * (features.T * (rule.weights * values)) @ features
     return total
@@ -436,7 +436,7 @@ def _probabilities(problem: KGaussianMixture, point: Point, rule: Rule) -> Array
         )
     x = _point(problem, point).x
     noise = rule.nodes @ gaussian.symmetric_sqrt(x @ x.T / problem.precision)
-    return np.asarray(softmax((problem.means @ x.T)[:, None, :] + noise, axis=2))
+    return softmax((problem.means @ x.T)[:, None, :] + noise)
 
 
 def _exact(problem: KGaussianMixture) -> Callable[[int], _Signs]:
