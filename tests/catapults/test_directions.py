@@ -44,6 +44,20 @@ def test_linear_model_follows_the_linear_losses() -> None:
         assert (found.leading(1)[-1] > found.leading(1)[0]) == (factor > 1)
 
 
+def test_observer_is_given_the_residuals_it_would_work_out() -> None:
+    """A run with the observer, and with a function that hides what it is; other data differ."""
+    x, y, model = problem()
+    own = eigen_observer(model, model.prepare(x), y)
+    other = eigen_observer(model, model.prepare(x), y + 1)
+    eta = 0.7 * critical_step(model, model.expansion, model.prepare(x))
+    given, hidden, apart = (
+        train(model, model.expansion, x, y, step_size=eta, steps=6, observe=observe).observed
+        for observe in (own, lambda weights: own(weights), other)
+    )
+    np.testing.assert_allclose(given, hidden, rtol=1e-12)
+    assert np.abs(apart - hidden).max() > 0.01
+
+
 def test_parts_of_the_loss() -> None:
     """Leading, rest and trailing against the split of a single kernel."""
     x, y, model = problem()

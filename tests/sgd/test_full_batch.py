@@ -205,6 +205,37 @@ def test_null_branch_stays_null():
     np.testing.assert_allclose(once.neurons, free.neurons, atol=1e-14)
 
 
+@pytest.mark.parametrize("null", [None, np.eye(2)[:, 1:]], ids=["free", "on a branch"])
+def test_stretches_of_steps_are_those_steps(null):
+    """Many steps in one call, to the last bit the steps of a run that records every one."""
+    problem = WIDE
+    data, theta = problem.sample(203, 12, rng=0), problem.initial(12, rng=1)
+    options = {"step_size": 0.5, "null": null}
+    far = full_batch.run(problem, data, theta, [0.0, 60.0, 75.0], **options)
+    each = full_batch.run(problem, data, theta, np.arange(151) / 2, **options)
+    np.testing.assert_array_equal(far.neurons, each.neurons)
+    chosen = [0, 120, 150]
+    for ours, theirs in zip(far.trajectory.statistics, each.trajectory.statistics, strict=True):
+        np.testing.assert_array_equal(ours, theirs[chosen])
+    assert np.abs(far.neurons - theta).max() > 0.1
+
+
+def test_stretches_of_steps_stop_in_time():
+    """At the step at which a criterion of the caller, asked at every step, stops the run."""
+    data, theta = MultiIndex().sample(1200, 60, rng=0), MultiIndex().initial(60, rng=1)
+
+    def asked(overlap, gram):
+        return bool(np.any((overlap**2).sum(axis=1) > 0.25 * np.diag(gram)))
+
+    found, expected, later = (
+        full_batch.run(MultiIndex(), data, theta, [0.0, 150.0], step_size=0.5, stop=stop)
+        for stop in (full_batch.learnt(), asked, full_batch.learnt(0.6))
+    )
+    assert 1 < found.step < 300
+    assert found.step == expected.step < later.step
+    np.testing.assert_array_equal(found.neurons, expected.neurons)
+
+
 def test_stopped_replicas_repeat_what_they_had():
     """Success at delta = 20 and failure at delta = 1.5, and the time of success."""
     options = {"dimension": 60, "step_size": 0.5, "replicas": 8, "rng": 0}
