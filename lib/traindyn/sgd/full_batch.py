@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -51,7 +52,8 @@ _CHECK_EVERY = 64
 """Steps between looks for divergence where nothing is recorded."""
 
 
-class _Learnt(NamedTuple):
+@dataclass(frozen=True)
+class _Learnt:
     """The criterion of :func:`learnt`, which the compiled loop knows by its level."""
 
     level: float
