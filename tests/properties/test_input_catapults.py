@@ -173,6 +173,8 @@ EXAMPLES = {
     ),
 }  # fmt: skip
 REASONS = {
+    "catapults.training.Observer": "made by snapshots and eigen_observer, which look at all of it",
+    "catapults.training.Observer.same": "asked by train, about what it has looked at itself",
     "catapults.two_layer.TwoLayerModel.descend": "the update of train, at the bottom of its loop",
 }
 # What train calls at every step looks at shapes only: entries are checked where a run begins, and
