@@ -1,12 +1,15 @@
 """Figures: both themes, alternative text, colours that can be told apart."""
 
 import base64
+import io
 import re
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 from traindyn import figures
 
@@ -89,3 +92,39 @@ def test_ticks_are_plain_numbers():
     figures.plain_ticks(ax.xaxis, (0.5, 10))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0.5", "10"]
     assert not any(label.get_text() for label in ax.get_xticklabels(minor=True))
+
+
+def _curves(ax):
+    ax.plot([1, 2, 3], [1e-3, 1, 50], label="a longer name")
+    ax.set(xlabel="step", ylabel="loss $L_{\\leq 5}$", yscale="log", title="title")
+    ax.legend()
+
+
+def _bar(ax):
+    ax.figure.colorbar(ax.pcolormesh(np.arange(12.0).reshape(3, 4)), ax=ax, label="level")
+
+
+def _twin(ax):
+    ax.plot([1, 2])
+    ax.twinx().set(ylim=(0, 1e5), ylabel="other")
+
+
+def _square(ax):
+    ax.imshow(np.eye(3))
+    ax.inset_axes([0.5, 0.5, 0.4, 0.4]).plot([1, 2])
+
+
+@pytest.mark.parametrize("panel", [_curves, _bar, _twin, _square])
+def test_the_layout_shared_by_both_themes_is_that_of_each(panel):
+    """Pixel for pixel, the dark picture is what matplotlib lays out by itself."""
+    markup, _ = figures.render(panel, label="one", alt="A figure.")
+    pictures = re.findall(r"base64,([^\"]+)", markup)
+    assert len(pictures) == 2
+    for theme, found in zip((figures.LIGHT, figures.DARK), pictures):
+        with figures.style(theme):
+            figure = Figure(figsize=(4.8, 3.6), dpi=150)
+            panel(figure.add_subplot())
+            own = io.BytesIO()
+            figure.savefig(own, format="png")
+        ours = imread(io.BytesIO(base64.b64decode(found)))
+        np.testing.assert_array_equal(ours, imread(io.BytesIO(own.getvalue())))

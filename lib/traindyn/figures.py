@@ -250,10 +250,8 @@ def render(
     for name, value in (("label", label), ("alt", alt)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"{name} must not be empty, got {value!r}")
-    pictures = {
-        theme.name: [_picture(panel, theme, size, dpi) for panel in panels]
-        for theme in (LIGHT, DARK)
-    }
+    pairs = [_pictures(panel, size, dpi) for panel in panels]
+    pictures = {name: [pair[name] for pair in pairs] for name in pairs[0]}
     return _markup(pictures, alt, size), base64.b64encode(pictures["light"][0]).decode()
 
 
@@ -276,13 +274,26 @@ def publish(versions: Mapping[str, Any], *, label: str, alt: str) -> None:
     )
 
 
-def _picture(panel: Panel, theme: Theme, size: tuple[float, float], dpi: int) -> bytes:
-    buffer = io.BytesIO()
-    with style(theme):
-        figure = Figure(figsize=size, dpi=dpi)
-        panel(figure.add_subplot())
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+def _pictures(
+    panel: Panel, size: tuple[float, float], dpi: int
+) -> dict[Literal["light", "dark"], bytes]:
+    """Draw a panel in both themes, which differ in colours alone: they share one layout."""
+    found: dict[Literal["light", "dark"], bytes] = {}
+    first: Figure | None = None
+    for theme in (LIGHT, DARK):
+        # Ticks are made while saving, so that too belongs in the style.
+        with style(theme):
+            figure = Figure(figsize=size, dpi=dpi)
+            panel(figure.add_subplot())
+            if first is not None:
+                figure.set_layout_engine("none")
+                for placed, ax in zip(first.axes, figure.axes, strict=True):
+                    ax.set_position(placed.get_position(original=True))
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", metadata={"Software": None})
+        found[theme.name] = buffer.getvalue()
+        first = figure
+    return found
 
 
 def _markup(
