@@ -91,6 +91,7 @@ from traindyn.catapults.spikes import (
 from traindyn.catapults.training import (
     Observer,
     Optimiser,
+    Stretch,
     Trainable,
     Training,
     critical_step,
@@ -124,6 +125,7 @@ __all__ = [
     "Run",
     "SignClass",
     "Split",
+    "Stretch",
     "Target",
     "Trainable",
     "Training",

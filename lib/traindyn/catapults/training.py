@@ -22,7 +22,15 @@ from traindyn.catapults.batches import batch_order
 from traindyn.catapults.schedules import StepSize, TrainingState, step_sizes
 from traindyn.catapults.spikes import leading_eigenpairs
 
-__all__ = ["Observer", "Optimiser", "Trainable", "Training", "critical_step", "train"]
+__all__ = [
+    "Observer",
+    "Optimiser",
+    "Stretch",
+    "Trainable",
+    "Training",
+    "critical_step",
+    "train",
+]
 
 Array = NDArray[np.float64]
 W = TypeVar("W", bound=tuple[Any, ...])
@@ -55,6 +63,51 @@ class Trainable(Protocol[W, B]):
 
     def tangent_kernel(self, weights: W, batch: B) -> Array:
         """Return the tangent kernel, shape (n k, n k)."""
+        ...
+
+
+class Stretch(Protocol):
+    """Many steps in one call: what a model may have as its attribute ``descend_many``.
+
+    :func:`train` makes single steps where a model has no such attribute, or None.
+    """
+
+    def __call__(
+        self,
+        weights: Any,
+        batch: Any,
+        labels: Array,
+        sizes: Array,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        bound: float = np.inf,
+        track: bool = False,
+    ) -> tuple[Any, int, Array]:
+        """Make a step of each size down the gradient of half the sum of squares.
+
+        Parameters
+        ----------
+        weights : tuple of arrays
+        batch : tuple of arrays
+            All examples.
+        labels : ndarray, shape of the outputs
+        sizes : ndarray, shape (steps,)
+            By what each gradient is multiplied.
+        rows : ndarray of int, shape (steps, b), optional
+            The examples of each step; all of them, unless given.
+        bound : float, optional
+            No step is made from where the mean square of its residuals is not below.
+        track : bool, default False
+            Work out the critical step size of each batch.
+
+        Returns
+        -------
+        weights : tuple of arrays
+        steps : int
+            Those made.
+        critical_steps : ndarray, shape (steps,)
+            Empty unless tracked.
+        """
         ...
 
 
@@ -279,15 +332,20 @@ def train(
     given = observe if isinstance(observe, Observer) and observe.same(model, whole, y) else None
     state = None if optimiser is None else optimiser.init(weights)
     diverged = None
-    for t in range(total + 1):
-        part, target = whole, y
-        if size < n and t < total:
-            part, target = _rows(whole, batches[t]), y[batches[t]]
-        if t < total:
+    # With neither a rule nor an optimiser nobody looks between two records.
+    unwatched = gap > 1 and optimiser is None and not callable(step_size)
+    stretch: Stretch | None = getattr(model, "descend_many", None) if unwatched else None
+    scale = 2 / (size * y[0].size)  # times this the gradient of half a sum is that of the loss
+    t = 0
+    while True:
+        if t < total and stretch is None:
+            part, target = whole, y
+            if size < n:
+                part, target = _rows(whole, batches[t]), y[batches[t]]
             residuals, gradient = model.gradient(now, part, target)
         bound = _LOST * max(1.0, losses[0] if losses else 1.0)
         if t % gap == 0 or t == total:
-            known = size == n and t < total
+            known = t < total and size == n and stretch is None
             e = np.asarray(residuals if known else model.outputs(now, whole) - y)
             loss = _mean_square(e)
             if not loss < bound:
@@ -313,6 +371,20 @@ def train(
                 break
         if t == total:
             break
+        if stretch is not None:
+            until = min(t + gap, total)
+            ahead = [rate(TrainingState(k, losses, rates, None)) for k in range(t, until)]
+            rows = batches[t:until] if size < n else None
+            now, made, tracked = stretch(
+                now, whole, y, scale * np.array(ahead), rows=rows, bound=bound, track=track
+            )
+            rates += ahead[:made]
+            critical += tracked.tolist()
+            if made < len(ahead):
+                diverged = t + made
+                break
+            t = until
+            continue
         if not _mean_square(residuals) < bound:
             diverged = t
             break
@@ -320,11 +392,11 @@ def train(
             critical.append(critical_step(model, now, part))
         above = None if leading is None else _critical(y.size, spectra[-1][1])
         rates.append(rate(TrainingState(t, losses, rates, above)))
-        scale = 2 / target.size  # times this the gradient is that of the loss
         if optimiser is None:
             now = model.descend(now, gradient, rates[-1] * scale)
         else:
             now, state = _moved(now, gradient, scale, rates[-1], optimiser, state)
+        t += 1
     return Training(
         np.array([t for t, _, _ in records]),
         np.array(losses),

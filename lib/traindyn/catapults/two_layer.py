@@ -26,6 +26,8 @@ from scipy.optimize import minimize_scalar
 
 from traindyn import _validate
 from traindyn.activations import RELU, Activation
+from traindyn.catapults import _stretch
+from traindyn.catapults.training import Stretch
 
 __all__ = ["Batch", "Kind", "TwoLayerModel", "Weights", "draw_start", "kernel_rate"]
 
@@ -299,6 +301,33 @@ class TwoLayerModel:
             g *= -size
             g += w
         return gradient
+
+    @property
+    def descend_many(self) -> Stretch | None:
+        """Many steps in one call, if the unit is rectified and the model not linear; else None."""
+        return self._descend_many if self._rectified else None
+
+    def _descend_many(
+        self,
+        weights: Weights,
+        batch: Batch,
+        labels: Array,
+        sizes: Array,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        bound: float = np.inf,
+        track: bool = False,
+    ) -> tuple[Weights, int, Array]:
+        self._check(weights, batch)
+        if np.shape(labels) != np.shape(batch.inputs)[:1]:
+            raise ValueError(
+                f"labels must have shape {np.shape(batch.inputs)[:1]}, got {np.shape(labels)}"
+            )
+        now = Weights(*(np.array(w, dtype=np.float64, order="C") for w in weights))
+        made, critical = _stretch.descend(
+            *now, batch.inputs, batch.slope, labels, sizes, rows, bound, track
+        )
+        return now, made, critical
 
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n, n), without forming Jacobians.

@@ -8,7 +8,7 @@ The source's numbers come out in the first without biases, which is the default.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -34,6 +34,10 @@ Array: TypeAlias = NDArray[np.float64]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 Weights: TypeAlias = tuple[jax.Array, ...]
 Parameterisation: TypeAlias = Literal["ntk", "pytorch"]
+
+SOONER: Any = {"xla_backend_optimization_level": 1}
+"""Options that take a third off the time to compile, which most networks of a book are trained for
+less long than. Convolutions, attention and products of matrices are as fast as without."""
 
 
 class Batch(NamedTuple):
@@ -116,7 +120,7 @@ class Model:
                 drawn = np.zeros(one.shape)
             else:
                 drawn = generator.standard_normal(one.shape)
-            found.append(jnp.asarray(factor * drawn))
+            found.append(jax.device_put(factor * drawn))
         return tuple(found)
 
     def prepare(self, inputs: ArrayLike) -> Batch:
@@ -162,6 +166,49 @@ class Model:
         """
         lower: Weights = descended(tuple(weights), tuple(gradient), size)
         return lower
+
+    def descend_many(
+        self,
+        weights: Weights,
+        batch: Batch,
+        labels: Array,
+        sizes: Array,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        bound: float = np.inf,
+        track: bool = False,
+    ) -> tuple[Weights, int, Array]:
+        """Make a step of each size without a return to Python.
+
+        Parameters
+        ----------
+        weights : tuple of array
+        batch : Batch
+            All examples.
+        labels : ndarray, shape of the outputs
+        sizes : ndarray, shape (steps,)
+            By what each gradient is multiplied.
+        rows : ndarray of int, shape (steps, b), optional
+            The examples of each step; all of them, unless given.
+        bound : float, optional
+            No step is made from where the mean square of its residuals is not below.
+        track : bool, default False
+            Work out the critical step size of each batch.
+
+        Returns
+        -------
+        weights : tuple of array
+        steps : int
+            Those made.
+        critical_steps : ndarray, shape (steps,)
+            Empty unless tracked.
+        """
+        self._check(weights, batch)
+        check_labels(labels, len(batch.inputs), self.architecture.outputs)
+        now, made, critical = _descended_many(
+            self, tuple(weights), batch.inputs, labels, sizes, rows, bound, track
+        )
+        return now, int(made), np.asarray(critical)[: int(made)]
 
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
@@ -406,13 +453,12 @@ def _shape(shape: Sequence[int]) -> tuple[int, int, int]:
     return channels, height, width
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=0, compiler_options=SOONER)
 def _outputs(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
     return model.apply(weights, inputs)
 
 
-@partial(jax.jit, static_argnums=0)
-def _gradient(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Array) -> Any:
+def _slope(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Array) -> Any:
     def half(now: Weights) -> tuple[jax.Array, jax.Array]:
         residuals = model.apply(now, inputs) - labels
         return jnp.sum(residuals**2) / 2, residuals
@@ -421,13 +467,66 @@ def _gradient(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Arr
     return residuals, gradient
 
 
+_gradient = partial(jax.jit, static_argnums=0, compiler_options=SOONER)(_slope)
+
+
 @partial(jax.jit, donate_argnums=1)
 def descended(weights: Weights, gradient: Weights, size: jax.Array | float) -> Weights:
     """Step down the gradient, whose memory the new weights take: one pass, no allocation."""
     return tuple(w - size * g for w, g in zip(weights, gradient))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 7), compiler_options=SOONER)
+def _descended_many(
+    model: Model,
+    weights: Weights,
+    inputs: jax.Array,
+    labels: jax.Array,
+    sizes: jax.Array,
+    rows: jax.Array | None,
+    bound: jax.Array | float,
+    track: bool,
+) -> Any:
+    kernel = partial(_gram, model) if track else None
+    return descended_many(
+        partial(_slope, model), kernel, weights, inputs, labels, sizes, rows, bound
+    )
+
+
+def descended_many(
+    gradient: Callable[[Weights, jax.Array, jax.Array], tuple[jax.Array, Weights]],
+    kernel: Callable[[Weights, jax.Array], jax.Array] | None,
+    weights: Weights,
+    inputs: jax.Array,
+    labels: jax.Array,
+    sizes: jax.Array,
+    rows: jax.Array | None,
+    bound: jax.Array | float,
+) -> Any:
+    """Step down while mean squares stay below a bound: weights, steps, critical step sizes."""
+
+    def going(state: Any) -> Any:
+        return state[2] & (state[1] < len(sizes))
+
+    def step(state: Any) -> Any:
+        now, made, _, critical = state
+        chosen = slice(None) if rows is None else rows[made]
+        residuals, lower = gradient(now, inputs[chosen], labels[chosen])
+        inside = jnp.mean(residuals**2) < bound
+        if kernel is not None:
+            top = jnp.linalg.eigvalsh(kernel(now, inputs[chosen]))[-1]
+            critical = critical.at[made].set(jnp.where(top > 0, residuals.size / top, jnp.inf))
+        # Where the gradient is not finite, zero times it would not be zero.
+        following = tuple(w - jnp.where(inside, sizes[made] * g, 0.0) for w, g in zip(now, lower))
+        return following, made + inside, inside, critical
+
+    none = jnp.zeros(0 if kernel is None else len(sizes))
+    start = (weights, jnp.asarray(0), jnp.asarray(True), none)
+    end, made, _, critical = jax.lax.while_loop(going, step, start)
+    return end, made, critical
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=SOONER)
 def _input_gradients(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
     def value(point: jax.Array) -> jax.Array:
         return jnp.atleast_1d(model.apply(weights, point[None])[0])
@@ -436,8 +535,7 @@ def _input_gradients(model: Model, weights: Weights, inputs: jax.Array) -> jax.A
     return gradients
 
 
-@partial(jax.jit, static_argnums=0)
-def _kernel(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
+def _gram(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
     if isinstance(model.architecture, Perceptron):
         return _layered_kernel(model, model.architecture, weights, inputs)
 
@@ -447,6 +545,9 @@ def _kernel(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
     rows = jax.vmap(jax.jacrev(value), in_axes=(None, 0))(weights, inputs)
     flat = [g.reshape(len(inputs) * model.architecture.outputs, -1) for g in rows]
     return sum((g @ g.T for g in flat), start=jnp.zeros((len(flat[0]), len(flat[0]))))
+
+
+_kernel = partial(jax.jit, static_argnums=0, compiler_options=SOONER)(_gram)
 
 
 def _layered_kernel(

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.models import Batch, descended
+from traindyn.deep.models import SOONER, Batch, descended, descended_many
 
 __all__ = ["Differentiable", "TaylorModel"]
 
@@ -151,6 +151,34 @@ class TaylorModel:
         lower: Weights = descended(tuple(weights), tuple(gradient), size)
         return lower
 
+    def descend_many(
+        self,
+        weights: Weights,
+        batch: Batch,
+        labels: Array,
+        sizes: Array,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        bound: float = np.inf,
+        track: bool = False,
+    ) -> tuple[Weights, int, Array]:
+        """Make a step of each size without a return to Python, as the models do."""
+        now = self._check(weights)
+        with _fitting("batch and labels"):
+            end, made, critical = _descended_many(
+                self.model,
+                self.kind,
+                self.expansion,
+                now,
+                batch.inputs,
+                labels,
+                sizes,
+                rows,
+                bound,
+                track,
+            )
+        return end, int(made), np.asarray(critical)[: int(made)]
+
     def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
         """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
 
@@ -211,15 +239,14 @@ def _point(
     return value
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
 def _outputs(
     model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     return _expand(model, kind, origin, weights, inputs)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _gradient(
+def _slope(
     model: Differentiable,
     kind: Kind,
     origin: Weights,
@@ -232,8 +259,28 @@ def _gradient(
     return residuals, back(residuals)[0]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _kernel(
+_gradient = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_slope)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 9), compiler_options=SOONER)
+def _descended_many(
+    model: Differentiable,
+    kind: Kind,
+    origin: Weights,
+    weights: Weights,
+    inputs: jax.Array,
+    labels: jax.Array,
+    sizes: jax.Array,
+    rows: jax.Array | None,
+    bound: jax.Array | float,
+    track: bool,
+) -> Any:
+    gradient = partial(_slope, model, kind, origin)
+    kernel = partial(_gram, model, kind, origin) if track else None
+    return descended_many(gradient, kernel, weights, inputs, labels, sizes, rows, bound)
+
+
+def _gram(
     model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     one = jax.jacrev(_point(model, kind, origin))
@@ -242,7 +289,10 @@ def _kernel(
     return sum((g @ g.T for g in flat), start=jnp.zeros((len(flat[0]), len(flat[0]))))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+_kernel = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_gram)
+
+
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
 def _input_gradients(
     model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
