@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from traindyn.problems import KGaussianMixture, SpikedTensor
+from traindyn.problems import KGaussianMixture, SpikedTensor, TwoLayerMixture
+from traindyn.problems.chain import direct as in_full
+from traindyn.problems.chain import reduced as on_statistics
+from traindyn.problems.loops import loop_of, repeat
 from traindyn.problems.spiked import Point, Statistics
 from traindyn.problems.spiked.diffusive import with_diverging_signal
 from traindyn.sgd import _loop, direct, reduced
@@ -190,3 +193,33 @@ def test_bad_requests_are_named():
         reduced.run_replicas(problem, [1.0], **options, stop=lambda u: u.m > 1)
     with pytest.raises(ValueError, match="replicas must be an integer >= 1, got 0"):
         direct.run_replicas(problem, [1.0], **options | {"replicas": 0})
+
+
+KEPT = {
+    "tensor": SpikedTensor(3, 6, signal=1.0),
+    "explicit tensor": SpikedTensor(3, 6, signal=1.0).explicit(),
+    "mixture": KGaussianMixture(np.eye(2), [0.5, 0.5], 4.0, 0.03, 8),
+    "two layers": TwoLayerMixture.xor(4, 9, precision=4.0, ridge=0.03),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_loops_kept_on_disk_are_the_one_compiled_anew(name):
+    """Same draws, same bits; a step that is not the library's own has no loop of its own."""
+    problem = KEPT[name]
+    chains = [in_full(problem, problem.initial(rng=1))]
+    if name != "explicit tensor":
+        chains.append(on_statistics(problem, problem.draw_initial_statistics(rng=1)))
+    for chain in chains:
+        step, constants = chain.kernel
+        kept, found = loop_of(step), []
+        assert kept.stats.cache_path
+        for loop in (kept, lambda *arguments, step=step: repeat(step, *arguments)):
+            vector, state = chain.state()
+            records = np.empty((2, vector.size))
+            out = np.array([3, 11]), vector, records
+            loop((state, constants), np.random.default_rng(2), 0.01, out)
+            found.append(records)
+        np.testing.assert_array_equal(*found)
+        assert np.ptp(found[0], axis=0).max() > 0
+        assert loop_of(step.py_func).func is repeat

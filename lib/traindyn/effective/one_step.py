@@ -231,6 +231,9 @@ def _draws(
 ) -> None:
     """Take one step from `start` for each record; not cached, as any loop over a step."""
     for i in range(len(records)):
-        vector[:] = start
+        # Entry by entry: numba takes seconds to compile the assignment of a row.
+        for j in range(vector.size):
+            vector[j] = start[j]
         step(state, constants, rng, step_size)
-        records[i] = vector
+        for j in range(vector.size):
+            records[i, j] = vector[j]

@@ -170,6 +170,7 @@ def _steps(
     n, (d, m) = len(x), theta.shape
     narrow = np.empty((m, d), x.dtype)
     sums, part = np.empty((m, d)), np.empty((m, d))
+    always = count > 0  # a literal would have the pass compiled a second time
     for made in range(count):
         if made > 0:
             for j in range(m):
@@ -189,9 +190,9 @@ def _steps(
             part[:] = 0
             if low < n:
                 end = min(high, n)
-                _pass(x[low:end], y[low:end], narrow, biases, scaled, known, part, True)
+                _pass(x[low:end], y[low:end], narrow, biases, scaled, known, part, always)
             if high > n:
-                _pass(tail, y[n:high], narrow, biases, scaled, known, part, True)
+                _pass(tail, y[n:high], narrow, biases, scaled, known, part, always)
             for j in range(m):
                 for c in range(d):
                     sums[j, c] += part[j, c]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 from traindyn.parallel import Progress, map_ordered, reporter
 from traindyn.problems.base import RNG, Array
 from traindyn.problems.chain import Chain
+from traindyn.problems.loops import loop_of
 from traindyn.trajectory import Trajectory, whole_steps
 
 __all__ = ["OnDivergence", "Stop", "drawn", "run", "run_replicas"]
@@ -186,7 +186,7 @@ def _stretches(
 ) -> Iterator[tuple[IntArray, Array]]:
     """Advance the state, the start alone first: marks (the end one of them) and records."""
     vector, state = chain.state()
-    step, constants = chain.kernel
+    loop, constants = loop_of(chain.kernel.step), chain.kernel.constants
     longest = max(1, min(_STEPS_PER_CHECK, _ENTRIES_PER_CHECK // vector.size))
     most = max(1, _ENTRIES_PER_RECORD // vector.size)
     yield np.zeros(1, dtype=np.int64), vector[None].copy()
@@ -201,33 +201,9 @@ def _stretches(
             within = steps[slice(*np.searchsorted(steps, [done, end], side="right"))]
             marks = np.union1d(within, end)[:most]
         records = np.empty((marks.size, vector.size))
-        _loop(step, state, constants, rng, step_size, marks - done, vector, records)
+        loop((state, constants), rng, step_size, (marks - done, vector, records))
         yield marks, records
         done = int(marks[-1])
-
-
-@njit(nogil=True)
-def _loop(
-    step: Any,
-    state: Any,
-    constants: Any,
-    rng: np.random.Generator,
-    step_size: float,
-    marks: IntArray,
-    vector: Array,
-    records: Array,
-) -> None:
-    """Repeat ``step(state, constants, rng, step_size)``, recording the state at the marks.
-
-    Compiled anew for each step function, which is thereby inlined. Not cached on disk:
-    numba's cache never finds a loop again whose argument is a function, and grows.
-    """
-    done = 0
-    for i in range(marks.size):
-        for _ in range(marks[i] - done):
-            step(state, constants, rng, step_size)
-        done = marks[i]
-        records[i] = vector
 
 
 def _first(stop: Stop | None, statistics: Any, count: int) -> int:

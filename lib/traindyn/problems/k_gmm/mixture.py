@@ -30,6 +30,7 @@ from scipy.linalg import solve_triangular
 from traindyn import _validate
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.loops import loops, repeat
 
 __all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]
 
@@ -742,6 +743,12 @@ def _direct_step(
             x[a, i] = keep * x[a, i] - move * y[i]
 
 
+@loops(_direct_step)
+@njit(cache=True, nogil=True)
+def _direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(_direct_step, chain, rng, step_size, out)
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _reduced_step(
     state: tuple[Array, Array, Array],
@@ -824,3 +831,9 @@ def _reduced_step(
                 before = upper[j, i]
                 upper[j, i] = cosine * before + sine * xi[i]
                 xi[i] = cosine * xi[i] - sine * before
+
+
+@loops(_reduced_step)
+@njit(cache=True, nogil=True)
+def _reduced_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(_reduced_step, chain, rng, step_size, out)

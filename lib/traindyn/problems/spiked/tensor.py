@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 from traindyn import _validate
 from traindyn.gaussian import Rule
 from traindyn.problems.base import RNG, Array, Kernel
+from traindyn.problems.loops import loops, repeat
 
 __all__ = ["Point", "SpikedTensor", "Statistics", "StepMoments"]
 
@@ -600,6 +601,12 @@ def _direct_step(
     x[0] += pull
 
 
+@loops(_direct_step)
+@njit(cache=True, nogil=True)
+def _direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(_direct_step, chain, rng, step_size, out)
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _reduced_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
@@ -631,6 +638,12 @@ def _reduced_step(
     r = keep * r - noise * z_e
     pair[0] = keep * m + pull - noise * z_v
     pair[1] = r * r + noise * noise * chi
+
+
+@loops(_reduced_step)
+@njit(cache=True, nogil=True)
+def _reduced_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(_reduced_step, chain, rng, step_size, out)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -670,3 +683,9 @@ def _explicit_step(
     keep = 1.0 - step_size * (2.0 * order * square ** (order - 1) + ridge)
     for i in range(n):
         x[i] = keep * x[i] + 2.0 * step_size * pull[i]
+
+
+@loops(_explicit_step)
+@njit(cache=True, nogil=True)
+def _explicit_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(_explicit_step, chain, rng, step_size, out)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
 
 from traindyn.problems.base import Array
+from traindyn.problems.loops import loops, repeat
 
 # Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
 # that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
@@ -66,6 +67,12 @@ def direct_step(
             v[i] *= keep
             for n in range(dimension):
                 W[i, n] *= keep
+
+
+@loops(direct_step)
+@njit(cache=True, nogil=True)
+def direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(direct_step, chain, rng, step_size, out)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -158,6 +165,12 @@ def reduced_step(
                 before = upper[j, i]
                 upper[j, i] = cosine * before + sine * xi[i]
                 xi[i] = cosine * xi[i] - sine * before
+
+
+@loops(reduced_step)
+@njit(cache=True, nogil=True)
+def reduced_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
+    repeat(reduced_step, chain, rng, step_size, out)
 
 
 @njit(cache=True, nogil=True)

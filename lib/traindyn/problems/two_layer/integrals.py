@@ -319,11 +319,13 @@ def _integrate(
     width = problem.width
     A, A_perp = np.zeros_like(m), np.zeros((width, width))
     B, loss = np.zeros((width, width)), 0.0
+    # One order in memory: every other one would be compiled for.
+    v, lower = np.ascontiguousarray(v), np.ascontiguousarray(frame.lower)
     for index, probability in enumerate(problem.weights):
         centroid = problem.centroids[index]
         eta, weights = quadrature(index)
         mean, first, second, entropy = _moments(
-            v, m @ centroid, frame.lower, eta, weights, 1.0 - 2.0 * problem.labels[index]
+            v, m @ centroid, lower, eta, weights, 1.0 - 2.0 * problem.labels[index]
         )
         A += probability * (np.outer(mean, centroid) + first @ frame.signal)
         A_perp += probability * (first @ frame.beside @ frame.root.T)
