@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import joblib
+
 from traindyn.book import links, pages, performance
 from traindyn.ledger import ClaimError, report
 
@@ -27,6 +29,13 @@ MEASURED = "performance"
 MEASUREMENTS = Path("benchmarks", "results.json")
 
 _ICON = '<link rel="icon" href="data:,"/>\n'
+#: The command of Jupyter Book handles one page after the other. Sphinx itself, given its
+#: configuration, has a process for each core, if all extensions allow it; this one, which numbers
+#: sections when all pages are read, does not say.
+_SIDE_BY_SIDE = """
+def setup(app):
+    app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
+"""
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
 
@@ -204,24 +213,39 @@ def build(stage: Path, log: Path) -> Path:
     SiteError
         On any warning, with the lines that say why.
     """
-    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    command += ["build", str(stage), "--nitpick", "--warningiserror", "--keep-going"]
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
-    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode("utf8", "replace"))
-    log.write_text(text, encoding="utf8")
-    if done.returncode:
-        lines = [line for line in text.splitlines() if _PROBLEM.search(line)]
-        shown = "\n".join(lines or text.splitlines()[-20:]).replace(f"{stage.resolve()}/", "")
-        raise SiteError(f"Jupyter Book failed:\n{shown}\n(all it said: {log})")
     html = stage / "_build" / "html"
+    log.write_text("", encoding="utf8")
+    book = ["-c", "from jupyter_book.cli.main import main; main()"]
+    _call(log, stage, [*book, "config", "sphinx", str(stage)])
+    with (stage / "conf.py").open("a", encoding="utf8") as configuration:
+        configuration.write(_SIDE_BY_SIDE)
+    options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]
+    options += ["--doctree-dir", str(html.parent / ".doctrees")]
+    _call(log, stage, ["-m", "sphinx", *options, str(stage), str(html)])
     # The page that leads to the first chapter names no icon; browsers would then ask for
     # one that is not there.
     index = html / "index.html"
     index.write_text(_ICON + index.read_text(encoding="utf8"), encoding="utf8")
     return html
+
+
+def _call(log: Path, stage: Path, arguments: list[str]) -> None:
+    """Run Python and add what it says to a file; raise SiteError if it failed."""
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode("utf8", "replace"))
+    with log.open("a", encoding="utf8") as file:
+        file.write(text)
+    if done.returncode:
+        lines = [line for line in text.splitlines() if _PROBLEM.search(line)]
+        shown = "\n".join(lines or text.splitlines()[-20:]).replace(f"{stage.resolve()}/", "")
+        raise SiteError(f"Jupyter Book failed:\n{shown}\n(all it said: {log})")
 
 
 def publish(root: Path, html: Path, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -68,26 +69,32 @@ def write_thumbnails(ledger: Ledger, source: Path, out_dir: Path) -> Thumbnails:
     ClaimError
         If an image cannot be read.
     """
+    # Threads: most of it is done by PIL, without the interpreter's lock.
+    with ThreadPoolExecutor() as pool:
+        made = pool.map(lambda figure: _thumbnail(figure, source, out_dir), ledger["figures"])
+        return {
+            (figure["chapter"], figure["label"]): thumbnail
+            for figure, thumbnail in zip(ledger["figures"], made)
+        }
+
+
+def _thumbnail(figure: Mapping[str, str], source: Path, out_dir: Path) -> Thumbnail:
     from PIL import Image
 
-    found = {}
-    for figure in ledger["figures"]:
-        for theme, key in _THEMES.items():
-            path = source / figure[key]
-            try:
-                with Image.open(path) as image:
-                    image.thumbnail((_WIDTH, 2 * _WIDTH))
-                    size = image.size
-                    small = image.convert("RGB").quantize(_COLOURS, Image.Quantize.FASTOCTREE)
-            except OSError as error:
-                message = f"figure {figure['label']!r}: cannot read {path}: {error}"
-                raise ClaimError(message) from error
-            buffer = io.BytesIO()
-            small.save(buffer, format="PNG")
-            write(out_dir / "thumbnails" / theme / path.name, buffer.getvalue())
-        place = (figure["chapter"], figure["label"])
-        found[place] = Thumbnail(path.name, figure["alt"], size)
-    return found
+    for theme, key in _THEMES.items():
+        path = source / figure[key]
+        try:
+            with Image.open(path) as image:
+                image.thumbnail((_WIDTH, 2 * _WIDTH))
+                size = image.size
+                small = image.convert("RGB").quantize(_COLOURS, Image.Quantize.FASTOCTREE)
+        except OSError as error:
+            message = f"figure {figure['label']!r}: cannot read {path}: {error}"
+            raise ClaimError(message) from error
+        buffer = io.BytesIO()
+        small.save(buffer, format="PNG")
+        write(out_dir / "thumbnails" / theme / path.name, buffer.getvalue())
+    return Thumbnail(path.name, figure["alt"], size)
 
 
 def page(ledger: Ledger, thumbnails: Thumbnails) -> str:
