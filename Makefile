@@ -18,7 +18,9 @@ BIN   := $(VENV)/bin
 RUN    = $(BIN)/python -m traindyn
 UV    := _build/uv/bin/uv
 
+# The foundations, whose chapters are short, come last: no core waits long for the others.
 CHAPTERS  := $(patsubst book/%.md,%,$(shell grep -rl --include='*.md' '^kernelspec:' book | sort))
+CHAPTERS  := $(filter-out foundations/%,$(CHAPTERS)) $(filter foundations/%,$(CHAPTERS))
 STAMPS    := $(CHAPTERS:%=$(B)/stamps/%.json)
 NOTEBOOKS := $(CHAPTERS:%=$(B)/notebooks/%.ipynb)
 LEDGER    := $(B)/ledger.json
