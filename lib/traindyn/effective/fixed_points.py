@@ -217,8 +217,9 @@ def _jacobian(field: Callable[[Array], Array], point: Array, step: float) -> Arr
             continue
         # Raises what the field says if both sides are outside.
         sign = 1 if behind is None else -1
-        near, far = (field(point + sign * count * shift) for count in (1, 2))
-        columns.append(sign * (4 * near - far - 3 * field(point)) / (2 * width))
+        # Without the point itself, which may be beyond the edge by the tolerance.
+        first, second, third = (field(point + sign * count * shift) for count in (1, 2, 3))
+        columns.append(sign * (8 * second - 5 * first - 3 * third) / (2 * width))
     return np.stack(columns, axis=1)
 
 
