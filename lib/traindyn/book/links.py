@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -95,8 +94,7 @@ def check(site: Path) -> list[str]:
     """
     # The theme leaves templates among its static files.
     files = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
-    with ProcessPoolExecutor() as pool:
-        pages = dict(zip([path.resolve() for path in files], pool.map(read, files)))
+    pages = {path.resolve(): read(path) for path in files}
     problems = []
     for path, page in pages.items():
         here = path.relative_to(site.resolve()).as_posix()
