@@ -381,6 +381,7 @@ RECORD = "a record of results: nobody builds it by hand"
 INSIDE = "called by the library at every step, on arrays it has made itself"
 REASONS: dict[str, str] = {
     "problems.chain.Chain": INSIDE,
+    "problems.loops": "compiled, or takes compiled functions alone",
     "problems.base.require": INSIDE,
     "problems.multi_index.hardness.Decomposition": RECORD,
     "problems.multi_index.model.MultiIndex.force": INSIDE,
