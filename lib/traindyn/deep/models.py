@@ -206,7 +206,7 @@ class Model:
         self._check(weights, batch)
         check_labels(labels, len(batch.inputs), self.architecture.outputs)
         now, made, critical = _descended_many(
-            self, tuple(weights), batch.inputs, labels, sizes, rows, bound, track
+            self, track, tuple(weights), batch.inputs, labels, sizes, rows, bound
         )
         return now, int(made), np.asarray(critical)[: int(made)]
 
@@ -476,21 +476,10 @@ def descended(weights: Weights, gradient: Weights, size: jax.Array | float) -> W
     return tuple(w - size * g for w, g in zip(weights, gradient))
 
 
-@partial(jax.jit, static_argnums=(0, 7), compiler_options=SOONER)
-def _descended_many(
-    model: Model,
-    weights: Weights,
-    inputs: jax.Array,
-    labels: jax.Array,
-    sizes: jax.Array,
-    rows: jax.Array | None,
-    bound: jax.Array | float,
-    track: bool,
-) -> Any:
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
+def _descended_many(model: Model, track: bool, *steps: Any) -> Any:
     kernel = partial(_gram, model) if track else None
-    return descended_many(
-        partial(_slope, model), kernel, weights, inputs, labels, sizes, rows, bound
-    )
+    return descended_many(partial(_slope, model), kernel, *steps)
 
 
 def descended_many(

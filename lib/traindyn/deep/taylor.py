@@ -165,17 +165,9 @@ class TaylorModel:
         """Make a step of each size without a return to Python, as the models do."""
         now = self._check(weights)
         with _fitting("batch and labels"):
+            steps = (now, batch.inputs, labels, sizes, rows, bound)
             end, made, critical = _descended_many(
-                self.model,
-                self.kind,
-                self.expansion,
-                now,
-                batch.inputs,
-                labels,
-                sizes,
-                rows,
-                bound,
-                track,
+                self.model, self.kind, track, self.expansion, *steps
             )
         return end, int(made), np.asarray(critical)[: int(made)]
 
@@ -262,22 +254,12 @@ def _slope(
 _gradient = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_slope)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 9), compiler_options=SOONER)
+@partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=SOONER)
 def _descended_many(
-    model: Differentiable,
-    kind: Kind,
-    origin: Weights,
-    weights: Weights,
-    inputs: jax.Array,
-    labels: jax.Array,
-    sizes: jax.Array,
-    rows: jax.Array | None,
-    bound: jax.Array | float,
-    track: bool,
+    model: Differentiable, kind: Kind, track: bool, origin: Weights, *steps: Any
 ) -> Any:
-    gradient = partial(_slope, model, kind, origin)
     kernel = partial(_gram, model, kind, origin) if track else None
-    return descended_many(gradient, kernel, weights, inputs, labels, sizes, rows, bound)
+    return descended_many(partial(_slope, model, kind, origin), kernel, *steps)
 
 
 def _gram(
