@@ -69,7 +69,8 @@ class Trainable(Protocol[W, B]):
 class Stretch(Protocol):
     """Many steps in one call: what a model may have as its attribute ``descend_many``.
 
-    :func:`train` makes single steps where a model has no such attribute, or None.
+    :func:`train` makes single steps where a model has no such attribute, or None. A subclass that
+    changes ``gradient`` or ``descend`` has to change it too, or set it to None.
     """
 
     def __call__(
