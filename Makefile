@@ -43,7 +43,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help book ledger repeat test lint types unit mutation versions versions-oldest \
+.PHONY: help book ledger notebooks repeat seeds test lint types unit mutation versions versions-oldest \
   versions-newest serve benchmark lock clean distclean stamps head
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo 'make serve                  build the book if need be and open it in a browser'
 	@echo 'make test                   lint, types, doctests, unit tests, tests of the built book'
 	@echo 'make repeat                 run all chapters again with other workers: the same bytes?'
+	@echo 'make seeds SEEDS="1 2 3"    run the quick book at these seeds: which checks fail, how often?'
 	@echo 'make mutation               wrong formulas, one at a time: does the ledger refuse each?'
 	@echo 'make versions               unit tests with the oldest and newest NumPy, SciPy, ...'
 	@echo 'make benchmark              measure speed and memory side by side (installs PyTorch)'
@@ -108,7 +109,7 @@ head:
 $(B)/head: head
 	@:
 
-$(LEDGER): $(NOTEBOOKS) $(B)/head book/claims.toml $(RECORDS)
+$(LEDGER): $(NOTEBOOKS) $(B)/head book/claims.toml $(wildcard book/seeds.json) $(RECORDS)
 	@$(RUN).ledger build --claims book/claims.toml --notebooks $(B)/notebooks \
 	  --profile $(PROFILE) --seed $(SEED) --out $@
 
@@ -123,6 +124,18 @@ repeat: $(LEDGER)
 	@rm -rf $(AGAIN)
 	@$(MAKE) --no-print-directory ledger B=$(AGAIN) WORKERS=$(OTHER)
 	@$(RUN).ledger compare $(LEDGER) $(AGAIN)/ledger.json
+
+# The quick book at other seeds, each in its folder; what fails is counted, not refused. Runs that
+# are there already are not made again.
+SEEDS ?= 1 2 3
+
+seeds: $(READY)
+	@for seed in $(SEEDS); do \
+	  TRAINDYN_TALLY=1 $(MAKE) --no-print-directory --keep-going $(SIDE) notebooks \
+	    PROFILE=quick B=_build/seeds/$$seed SEED=$$seed || true; done
+	@$(RUN).ledger seeds --claims book/claims.toml $(SEEDS:%=_build/seeds/%)
+
+notebooks: $(NOTEBOOKS)
 
 serve: $(SITE)
 	@$(RUN).book.serve $(B)/html --port $(PORT)
@@ -149,10 +162,14 @@ unit: $(READY)
 	@echo 'test: doctests, unit tests and tests of the book'
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-# Wrong formulas, one at a time, in a copy of the library; every process keeps one core busy.
+# Wrong formulas, one at a time, in a copy of the library; every process keeps one core busy. First
+# those of a list, then as many as NUMBER drawn at random from all lines that chapters reach.
+NUMBER ?= 40
 mutation: $(READY)
 	@LOKY_MAX_CPU_COUNT=1 NUMBA_NUM_THREADS=1 \
 	  $(BIN)/python tests/mutation/mutate.py --build _build/mutation --workers $(WORKERS)
+	@LOKY_MAX_CPU_COUNT=1 NUMBA_NUM_THREADS=1 \
+	  $(BIN)/python tests/mutation/draw.py --build _build/mutation --number $(NUMBER)
 
 # Unit tests with other releases of what the numbers come from: those that pyproject.toml names
 # as the oldest, and whatever is newest today; everything else as pip would choose it.

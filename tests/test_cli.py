@@ -18,6 +18,8 @@ number = "Theorem 2.3"
 kind = "theorem"
 statement = "Two is $1 + 1$."
 chapter = "part/sums"
+tested = "All of it."
+not_tested = "Nothing."
 
 [[claim]]
 id = "OWN-three"
@@ -26,8 +28,10 @@ number = "Three"
 kind = "remark"
 statement = "Three is larger."
 chapter = "part/sums"
-finding = "refuted"
-matters = "number"
+tested = "All of it."
+not_tested = "Nothing."
+credit = "Elementary."
+finding = "false"
 reason = "It is not."
 
 [[claim]]
@@ -37,6 +41,9 @@ number = "Elsewhere"
 kind = "remark"
 statement = "Nobody wrote this chapter."
 chapter = "other"
+tested = "All of it."
+not_tested = "Nothing."
+credit = "Elementary."
 """
 
 CHAPTER = """\
@@ -92,10 +99,10 @@ def test_claims_lists_and_filters(checkout):
     """Every filter must narrow the list, and findings without a ledger are marked as such."""
     result = run("claims")
     assert result.exit_code == 0
-    assert "BGHJ-T2.3" in result.stdout and "(refuted)" in result.stdout
+    assert "BGHJ-T2.3" in result.stdout and "(false)" in result.stdout
     assert "3 of 3 claims; no ledger built yet" in result.stdout
     assert "1 of 3 claims" in run("claims", "--source", "BGHJ").stdout
-    assert "1 of 3 claims" in run("claims", "--verdict", "refuted").stdout
+    assert "1 of 3 claims" in run("claims", "--verdict", "false").stdout
     assert "2 of 3 claims" in run("claims", "--chapter", "part/sums").stdout
     assert "2 of 3 claims" in run("claims", "--chapter", "part/").stdout
     (row,) = json.loads(run("claims", "--json", "--source", "BGHJ").stdout)
@@ -149,10 +156,10 @@ def test_verify_runs_the_chapter_and_prints_the_evidence(checkout):
     out = checkout / "_build" / "paper" / "ledger.json"
     build(claims, notebooks, profile="paper", seed=4, out=out)
     result = run("claims")
-    assert "(refuted)" not in result.stdout and "profile paper, seed 4" in result.stdout
+    assert "(false)" not in result.stdout and "profile paper, seed 4" in result.stdout
     assert "no ledger built" in run("claims", "--profile", "quick").stdout
     result = run("show", "OWN-three")
-    assert "REFUTED" in result.stdout and "reason: It is not." in result.stdout
+    assert "FALSE AS STATED" in result.stdout and "reason: It is not." in result.stdout
     out.write_text("{}")
     assert run("claims").exit_code == 2
 

@@ -27,6 +27,7 @@ from traindyn.ledger.registry import (
     load_registry,
     schema_faults,
 )
+from traindyn.ledger.render import WORDS, excludes
 from traindyn.ledger.verdict import Record, faults
 
 SEED = 2024  # of the book, as in the Makefile
@@ -55,7 +56,7 @@ class Verdict(StrEnum):
 
     confirmed = "confirmed"
     corrected = "corrected"
-    refuted = "refuted"
+    false = "false"
     partial = "partial"
     data = "data"
 
@@ -286,9 +287,10 @@ def _judge(
 def _print_claim(console: Console, claim: Claim) -> None:
     console.print(Text.assemble((claim.id, "bold"), f"  {claim.source}, {claim.number}"))
     console.print(Text(" ".join(claim.statement.split())))
-    for name in ("printed", "ours", "reason", "settle"):
+    for name in ("printed", "ours", "reason", "settle", "tested", "not_tested", "credit"):
         if getattr(claim, name):
-            console.print(Text(f"{name}: {' '.join(getattr(claim, name).split())}"))
+            title = name.replace("_", " ")
+            console.print(Text(f"{title}: {' '.join(getattr(claim, name).split())}"))
 
 
 def _print_verdict(
@@ -302,11 +304,11 @@ def _print_verdict(
             ("decided by", f"{item.method or item.kind}; n = {item.n}"),
         ]
         if item.p_value is not None:
-            rows.append(("p", f"{item.p_value:.3g} (false alarm {item.false_alarm:.2g})"))
-        elif item.false_alarm:
-            rows.append(("false alarm", f"{item.false_alarm:.2g}"))
-        if item.detectable is not None:
-            rows.append(("would see", f"a shift of {item.detectable:.3g}"))
+            rows.append(("p", f"{item.p_value:.3g}"))
+        if item.sampling == "random":
+            rows.append(("a true claim fails", f"with probability {item.false_alarm:.2g}"))
+            rows.append(("a false one passes", f"with probability {item.false_pass:.2g}"))
+        rows.append(("excludes", excludes(item)))
         control = item.control
         fate = "rejected" if control.rejected else "NOT rejected"
         printed = ", as printed" if control.printed else ""
@@ -320,7 +322,9 @@ def _print_verdict(
         rows.append(("result", "passed" if item.passed else "FAILED"))
         for name, value in rows:
             console.print(Text(f"    {name}: {value}"))
-    console.print(Text(verdict.upper(), style=f"bold {_STYLES.get(verdict, 'red')}"))
+    console.print(
+        Text(WORDS.get(verdict, verdict).upper(), style=f"bold {_STYLES.get(verdict, 'red')}")
+    )
 
 
 def main() -> None:

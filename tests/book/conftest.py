@@ -104,6 +104,9 @@ number = "Answer {name}"
 kind = "formula"
 chapter = "part/{name}"
 statement = "The answer of chapter {name} is 42."
+tested = "The answer."
+not_tested = "Nothing: there is no other."
+credit = "Known: Adams (1979)."
 """
 
 

@@ -1,4 +1,4 @@
-"""What every chapter has: the same anatomy, short cells, nothing imported in vain."""
+"""What every chapter has: the same anatomy, nothing imported in vain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from traindyn.book import execute, pages
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 SECTIONS = ("What is claimed", "Why", "Set-up", "Try it")
-LONGEST = 14
 
 
 @pytest.fixture(params=pages.chapters(BOOK))
@@ -31,12 +30,6 @@ def test_sections_stand_in_order(notebook: NotebookNode) -> None:
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     titles = [line[3:].strip() for line in text.splitlines() if line.startswith("## ")]
     assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
-
-
-def test_cells_are_short(notebook: NotebookNode) -> None:
-    """A cell tells one step; what is longer belongs into the library."""
-    lengths = [sum(bool(line.strip()) for line in source.splitlines()) for source in code(notebook)]
-    assert max(lengths) <= LONGEST
 
 
 def test_every_import_is_used(notebook: NotebookNode) -> None:

@@ -202,6 +202,20 @@ def test_fresh_samples_at_every_step():
     assert found.moments is not None and not found.moments.force_correlation[2, 0].any()
 
 
+def test_departures():
+    """Without memory V = W; less noise lowers the first product of neurons by its share."""
+    options = {"delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 1024}
+    right, deaf, quiet = (
+        solve(MultiIndex(), 2, **options, **departure).kernels
+        for departure in ({}, {"memory": 0.0}, {"noise": 0.9})
+    )
+    np.testing.assert_array_equal(deaf.train_loss, deaf.test_loss)
+    assert right.train_loss[1] < right.test_loss[1]
+    lost = right.correlation[1, 1, 0, 0] - quiet.correlation[1, 1, 0, 0]
+    share = 0.1 * 0.5**2 / 4.0 * right.force_correlation[0, 0, 0, 0]
+    np.testing.assert_allclose(lost, share, rtol=1e-9)
+
+
 def test_same_seed_same_numbers():
     """Whatever the number of workers; other seeds give other numbers."""
     options = {"delta": 4.0, "step_size": 0.5, "paths": 1024}

@@ -66,6 +66,17 @@ def test_printed_interpolation_misses_the_next_iterate():
     assert printed[1] == pytest.approx(1.2)
 
 
+def test_printed_interpolation_is_the_source_s_own():
+    """The display of the course notes, Section 12.1.1, by hand.
+
+    Printed there: X(floor(t/delta)) + (t - floor(t/delta) delta) X(floor(t/delta) + 1).
+    """
+    path = np.array([1.0, 2.0, 4.0, 3.0])
+    by_hand = [1.0 + 0.04 * 2.0, 2.0 + 0.05 * 4.0, 4.0 + 0.01 * 3.0]
+    printed = classical.printed_interpolation(path, [0.04, 0.15, 0.21], step_size=0.1)
+    np.testing.assert_allclose(printed, by_hand, rtol=1e-12)
+
+
 def test_bad_arguments_are_named():
     """Errors tell which argument was wrong."""
     with pytest.raises(ValueError, match="step_size"):

@@ -42,11 +42,11 @@ def test_seconds_count_from_the_last_claim(alignment, good, monkeypatch):
 
 
 def test_findings_become_verdicts(alignment, good):
-    """Partial and refuted are awarded only with what they need."""
+    """Partial and false are awarded only with what they need."""
     assert alignment.claim("BGHJ-F2.1", good(), figure="f").verdict == "partial"
-    with pytest.raises(ClaimError, match=r"OWN-rank.*'refuted' needs a control with printed=True"):
+    with pytest.raises(ClaimError, match=r"OWN-rank.*'false' needs a control with printed=True"):
         alignment.claim("OWN-rank", good())
-    assert alignment.claim("OWN-rank", good(printed=True)).verdict == "refuted"
+    assert alignment.claim("OWN-rank", good(printed=True)).verdict == "false"
 
 
 def test_unsupported_claims_raise(alignment, good):

@@ -49,11 +49,11 @@ def test_ledger_is_complete_and_valid(make, picture, dark_picture):
     assert ledger["counts"] == {
         "confirmed": 1,
         "corrected": 1,
-        "refuted": 1,
+        "false": 1,
         "partial": 1,
         "data": 0,
     }
-    assert ledger["false_alarm_total"] == 1e-6
+    assert ledger["false_alarm_total"] == pytest.approx(1e-6) and ledger["false_pass_total"] == 0
     assert [(entry["claims"], entry["seconds"]) for entry in ledger["chapters"]] == [
         (3, 75.0),
         (1, 75.0),
@@ -67,7 +67,7 @@ def test_ledger_is_complete_and_valid(make, picture, dark_picture):
         "number",
         None,
         None,
-        "conclusion",
+        None,
     ]
     assert ledger["claims"][2]["settle"] == "The number of samples."
     machine = ledger["environment"]
@@ -175,8 +175,13 @@ def crash(cells):
 
 
 def overspend(cells):
-    """Use up the false-alarm budget."""
-    record_of(cells, "BGHJ-T2.3")["evidence"][1]["false_alarm"] = 2e-3
+    """Use up the budget of true claims that fail."""
+    record_of(cells, "BGHJ-T2.3")["evidence"][1]["false_alarm"] = 0.2
+
+
+def overpass(cells):
+    """Use up the budget of false claims that pass."""
+    record_of(cells, "BGHJ-T2.3")["evidence"][1]["false_pass"] = 0.2
 
 
 def reseed(cells):
@@ -214,10 +219,11 @@ def reverdict(cells):
         (mute_figure, r"cell 5.*'alignment over time' has no alternative text"),
         (repeat_figure, r"cell 6.*'alignment over time' is displayed twice"),
         (crash, r"cell 2.*the cell failed, ZeroDivisionError: 0"),
-        (overspend, r"total false-alarm probability 0\.002 exceeds 0\.001"),
+        (overspend, r"some true claim fails in a repetition, 0\.2, exceeds 0\.05"),
+        (overpass, r"some false claim passes a one-sided test, 0\.2, exceeds 0\.03"),
         (reseed, r"cell 2.*profile quick, seed 2; this build is quick, seed 1"),
         (restyle, r"cell 2.*BGHJ-T2\.3: not a record of this version"),
-        (unprint, r"cell 4.*OWN-rank: finding 'refuted' needs a control with printed=True"),
+        (unprint, r"cell 4.*OWN-rank: finding 'false' needs a control with printed=True"),
         (reverdict, r"cell 2.*recorded as data, the registry says confirmed"),
     ],
 )
@@ -272,7 +278,7 @@ def test_command_line(claims, executed, tmp_path, capsys):
     arguments = ["build", "--claims", str(claims), "--notebooks", str(executed), "--seed", "1"]
     arguments += ["--profile", "quick", "--out", str(out)]
     assert main(arguments) == 0
-    assert "4 claims, 1 confirmed, 1 corrected, 1 refuted, 1 partial" in capsys.readouterr().out
+    assert "4 claims, 1 confirmed, 1 corrected, 1 false, 1 partial" in capsys.readouterr().out
     assert main(["pages", "--ledger", str(out), "--out", str(tmp_path / "pages")]) == 0
     edit(executed, "alignment/alignment", unlabel)
     edit(executed, "alignment/alignment", fail)

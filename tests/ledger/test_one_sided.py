@@ -1,4 +1,4 @@
-"""One-sided checks: level at the bound, power at `detectable`, exactness, refusals.
+"""One-sided checks: level at the bound, power at `resolution`, exactness, refusals.
 
 Level: the quantity is put exactly on the bound, where the claim is just false, and the checks
 run at 1 %. The number that pass must be what the level says (exact laws) or less; each test
@@ -117,9 +117,9 @@ def test_level_notices_a_wrong_quantile():
 
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_true_claims_pass_at_the_detectable_distance(check):
-    """`detectable` promises a power of 0.99: at most 13 misses in 400 (false alarm 2e-4)."""
+    """`resolution` promises a power of 0.99: at most 13 misses in 400 (false alarm 2e-4)."""
     rng = np.random.default_rng(22)
-    promised = np.median([check(rng).detectable for _ in range(200)])
+    promised = np.median([check(rng).resolution for _ in range(200)])
     if check not in (normal_estimate, share_up, share_down):
         promised *= 1.2  # the promise is for the true spread, estimated here from below
     missed = sum(not check(rng, shift=promised).passed for _ in range(400))
@@ -131,10 +131,12 @@ def test_true_claims_pass_at_the_detectable_distance(check):
 def test_evidence_is_complete(check):
     """Its method names the bound, and the control is rejected."""
     evidence = check(np.random.default_rng(23), shift=0.2, level=1e-3)
-    assert evidence.kind == "statistical" and evidence.false_alarm == 1e-3
+    assert evidence.kind == "statistical" and evidence.false_pass >= 1e-3
+    assert evidence.sampling == "random" and evidence.departure == "side"
     assert evidence.p_value is None and evidence.error > 0 and evidence.control.rejected
     assert evidence.n >= 1 and not evidence.non_finite()
-    assert " bound " in evidence.method and "repetition fails" in evidence.method
+    assert " bound " in evidence.method and " needed" in evidence.method
+    assert 0 < evidence.false_alarm < 1
     assert Evidence.from_json(evidence.to_json()) == evidence
 
 
@@ -176,12 +178,12 @@ def test_needed_count_is_the_least_that_passes():
     at, short = (
         share_exceeds("s", successes=k, trials=100, bound=0.5, control=wrong) for k in (74, 73)
     )
-    assert at.passed and not short.passed and "; 74 of 100 needed;" in short.method
+    assert at.passed and not short.passed and "; 74 of 100 needed" in short.method
     wrong = Control("all", successes=100)
     at, over = (
         share_below("s", successes=k, trials=100, bound=0.5, control=wrong) for k in (26, 27)
     )
-    assert at.passed and not over.passed and "; 26 of 100 needed;" in over.method
+    assert at.passed and not over.passed and "; 26 of 100 needed" in over.method
 
 
 def test_every_column_must_be_on_its_side():

@@ -13,6 +13,8 @@ number = "Theorem 1"
 kind = "theorem"
 statement = "A."
 chapter = "a/b"
+tested = "All of it."
+not_tested = "Nothing."
 """
 
 
@@ -49,21 +51,22 @@ why = "Time."
         (ENTRY.replace('kind = "theorem"', 'kind = "hunch"'), "BGHJ-T1: kind: 'hunch' is not one"),
         (ENTRY.replace('chapter = "a/b"', ""), "BGHJ-T1: 'chapter' is a required property"),
         (ENTRY.replace('id = "BGHJ-T1"', ""), "claim number 1: 'id' is a required property"),
+        (ENTRY.replace("not_tested", "settle"), "BGHJ-T1: 'not_tested' is a required property"),
+        (ENTRY.replace("BGHJ", "OWN"), "OWN-T1: 'credit' is a required property"),
         (ENTRY + 'mood = "good"', "BGHJ-T1: Additional properties.*'mood'"),
         (ENTRY + 'finding = "likely"', "BGHJ-T1: finding: 'likely' is not one"),
         (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'printed' is a required property"),
         (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'matters' is a required property"),
-        (ENTRY + 'finding = "refuted"', "BGHJ-T1: 'matters' is a required property"),
         (ENTRY + 'finding = "partial"', "BGHJ-T1: 'settle' is a required property"),
         (ENTRY + 'finding = "data"', "BGHJ-T1: 'settle' is a required property"),
         (ENTRY + 'matters = "much"', "BGHJ-T1: matters: 'much' is not one"),
-        (ENTRY + 'matters = "slip"', "BGHJ-T1: matters belongs to corrected and refuted claims"),
+        (ENTRY + 'matters = "slip"', "BGHJ-T1: matters belongs to corrected claims"),
         (ENTRY + 'settle = "A proof."', "BGHJ-T1: settle belongs to partial and data claims"),
         (ENTRY.replace('"A."', "'$x'"), "BGHJ-T1: statement has mathematics outside its dollars"),
         (ENTRY.replace('"A."', "'\\alpha'"), "BGHJ-T1: statement has mathematics outside"),
         (ENTRY + "printed = 'a\\text{ for $n$}'", "BGHJ-T1: printed has mathematics outside"),
         (ENTRY + SMALLER, "smaller: no claim belongs to chapter 'a/c'"),
-        (ENTRY + 'finding = "refuted"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY + 'finding = "false"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY.replace('"A."', '" "'), "BGHJ-T1: statement"),

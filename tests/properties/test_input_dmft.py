@@ -43,7 +43,7 @@ EXAMPLES = {
     "dmft.kernels.solve": lambda: {
         "problem": PROBLEM, "steps": 1, "delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 64,
         "seeds": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
-        "moments": False, "fresh": False, "workers": 1,
+        "moments": False, "fresh": False, "memory": 1.0, "noise": 1.0, "workers": 1,
     },
     "dmft.many_samples.many_samples": lambda: {
         "problem": PROBLEM, "steps": 2, "step_size": 0.5, "rule": RULE,

@@ -217,3 +217,22 @@ def test_silent_neurons_and_exact_data_are_refused(network):
     exact = TwoLayerMixture.xor(5, 400, precision=np.inf, ridge=0.05)
     with pytest.raises(ValueError, match=r"problem\.precision must be finite"):
         predict.block(exact, u, "hessian", (0, 0), alpha=4.0)
+
+
+def test_outliers_in_a_gap_of_the_bulk_are_not_leading():
+    """The origin of ten classes, G block, alpha = 3: one outlier above the bulk, nine in its gap.
+
+    The bulk part of the own class, about ``0.1 * 3 * d`` eigenvalues, comes before the nine. At
+    ten samples per dimension the gap has closed; far above its threshold of 809 all ten lead.
+    """
+    problem = KGaussianMixture.orthonormal(10, 600, precision=10.0, ridge=0.1)
+    start = problem.initial_statistics()
+    origin = start._replace(R_perp=1e-12 * start.R_perp)
+    for alpha, outer, inner in ((3.0, 1, 9), (10.0, 1, 0), (2000.0, 10, 0)):
+        found = predict.block(problem, origin, "g_matrix", (0, 0), alpha=alpha)
+        assert (found.outliers.size, found.inner.size) == (outer, inner)
+        assert found.overlaps.size == outer
+        assert np.all(found.outliers > found.edges[1]) and np.all(found.inner < found.edges[1])
+    np.testing.assert_allclose(
+        predict.block(problem, origin, "g_matrix", (0, 0), alpha=3.0).inner, 0.0021, rtol=0.05
+    )

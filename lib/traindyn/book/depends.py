@@ -1,8 +1,9 @@
 """What an executed chapter depends on, as a stamp file.
 
 A stamp holds a digest of everything that can change a chapter's numbers: its source,
-the library files it can reach through imports, the lock file, its own entries in the
-registry of claims, the Python version and the build settings (profile, seed). It is
+the library files it can reach through imports (their syntax, without docstrings and
+comments), the lock file, what its records repeat of the registry of claims, the Python
+version and the build settings (profile, seed). It is
 rewritten only when one of these changes, so make reruns a chapter exactly when its stamp
 is newer. Digests, unlike time stamps, survive a fresh clone and ignore a mere ``touch``.
 
@@ -26,6 +27,9 @@ from traindyn.book import pages
 
 #: These read executed notebooks or start the run of one; no number of a chapter depends on them.
 OUTSIDE = ("traindyn.book", "traindyn.cli", "traindyn.ledger.collect", "traindyn.ledger.report")
+
+#: What a record in a notebook repeats of its claim; texts are read when the ledger is built.
+RECORDED = ("id", "number", "kind", "finding")
 
 _CODE_CELL = re.compile(r"^(`{3,}|~{3,})\{code-cell\}.*?\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 _CELL_OPTIONS = re.compile(r"\A(?:---\n(?:[^\n]*\n)*?---\n|(?::[^\n]*\n)+)")
@@ -142,7 +146,9 @@ def _walk(source: str, root: Path) -> list[Path]:
                 found.update(
                     data
                     for data in path.parent.iterdir()
-                    if data.is_file() and data.suffix in (".json", ".toml", ".csv", ".mplstyle")
+                    if data.is_file()
+                    and data.suffix in (".json", ".toml", ".csv", ".mplstyle")
+                    and not data.name.endswith(".schema.json")  # says what is allowed, no more
                 )
             queue.extend(imported(path.read_text(encoding="utf8"), package))
     return sorted(found)
@@ -150,6 +156,42 @@ def _walk(source: str, root: Path) -> list[Path]:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+def meaning(source: str) -> str:
+    """Return the syntax of a piece of Python without docstrings and comments.
+
+    Parameters
+    ----------
+    source : str
+
+    Returns
+    -------
+    str
+        The source itself if it cannot be parsed.
+
+    Examples
+    --------
+    >>> meaning("x = 1  # one") == meaning("'Numbers.'; x = 1")
+    True
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _content(path: Path) -> bytes:
+    """Return what of a file can change a number."""
+    if path.suffix == ".py":
+        return meaning(path.read_text(encoding="utf8")).encode()
+    return path.read_bytes()
 
 
 def inputs(
@@ -187,10 +229,14 @@ def inputs(
     if registry.is_file():
         with registry.open("rb") as file:
             entries = tomllib.load(file).get("claim", [])
-        claims = [entry for entry in entries if entry.get("chapter") == chapter]
+        claims = [
+            [entry.get(key) for key in RECORDED]
+            for entry in entries
+            if entry.get("chapter") == chapter
+        ]
     files = [source, *shared, *reachable(code(text), root)]
     return {
-        **{path.as_posix(): _digest(path.read_bytes()) for path in files},
+        **{path.as_posix(): _digest(_content(path)) for path in files},
         "its claims": _digest(json.dumps(claims, sort_keys=True).encode()),
         "the Python version": ".".join(map(str, sys.version_info[:2])),
         **{f"the {key}": value for key, value in (settings or {}).items()},

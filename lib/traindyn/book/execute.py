@@ -135,6 +135,7 @@ def execute(
         "workers": joblib.cpu_count(),
     }
     _write(executed, output)
+    output.with_suffix(".failed").unlink(missing_ok=True)
     report(f"{source}: done in {seconds:.1f} s")
     return seconds
 
@@ -321,6 +322,10 @@ def main(arguments: list[str] | None = None) -> int:
         )
     except ChapterError as error:
         print(f"\n{error}\n", file=sys.stderr)
+        if os.environ.get("TRAINDYN_TALLY"):
+            # The tally of seeds must know that the chapter ran and came to no end.
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.with_suffix(".failed").write_text(f"{error}\n", encoding="utf8")
         return 1
     except KeyboardInterrupt:
         print(f"{options.source}: interrupted, nothing written", file=sys.stderr)

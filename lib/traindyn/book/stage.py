@@ -22,7 +22,7 @@ from typing import Any
 import joblib
 
 from traindyn.book import links, pages, performance
-from traindyn.ledger import ClaimError, report
+from traindyn.ledger import ClaimError, report, seeds
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -156,7 +156,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         moving = moving or "traindyn-interactive" in text
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
-    report.write_pages(ledger, stage / "book")
+    report.write_pages(ledger, stage / "book", tally=book / seeds.FILE)
     if (root / MEASUREMENTS).is_file():
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
 

@@ -267,6 +267,8 @@ def solve(
     floor: float = 1e-4,
     moments: bool = False,
     fresh: bool = False,
+    memory: float = 1.0,
+    noise: float = 1.0,
     workers: int | None = None,
 ) -> MeanField:
     """Solve the mean-field equations forward in time.
@@ -301,6 +303,9 @@ def solve(
         :func:`traindyn.dmft.overlap_law` needs.
     fresh : bool, default False
         Draw new samples, as many, for every step: there is no memory, V = W.
+    memory, noise : float, default 1.0
+        Factors of the memory of V and of the covariance of Q. Other values than one are wrong
+        on purpose: departures that a test of the equations must tell from them.
     workers : int, optional
         Threads over seeds, as in :func:`traindyn.parallel.map_replicas`.
 
@@ -341,6 +346,8 @@ def solve(
         floor=_validate.positive("floor", floor),
         moments=bool(moments),
         fresh=bool(fresh),
+        memory=float(_validate.number("memory", memory)) * (not fresh),
+        noise=_validate.positive("noise", noise),
     )
     if not setting.by_parts and problem.target.gradient is None:
         raise ValueError(f"star must be 'parts' for {problem.target.name}, which has no gradient")
@@ -402,6 +409,8 @@ class _Setting(NamedTuple):
     floor: float
     moments: bool
     fresh: bool
+    memory: float
+    noise: float
 
 
 class _Run(NamedTuple):
@@ -471,7 +480,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             raise _diverged(eta, t, train)
         least = min(least, _conditional(t, c, overlap, factor, setting.floor))
         w = overlap[t] @ star + _row(factor[t, : t + 1]) @ _stack(innovations[: t + 1])
-        memory = -eta / delta * r[t] * (not setting.fresh)
+        memory = -eta / delta * r[t] * setting.memory
         v = w + _row(memory[:t]) @ _stack(forces[:t])
         if not np.all(np.isfinite(v)):
             raise _diverged(eta, t, train)
@@ -522,7 +531,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             by_star[t] = inner + gradient
             r_star[t] = by_star[t].mean(axis=2)
         if t + 1 < total:
-            _advance(t, kernels, eta, delta)
+            _advance(t, kernels, eta, delta / setting.noise)
     return _Run(kernels, weighted, Paths(star.T.copy(), labels, kept), float(least))
 
 

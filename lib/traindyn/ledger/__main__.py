@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from traindyn.ledger import seeds
 from traindyn.ledger.chapter import PROFILES
 from traindyn.ledger.collect import build
 from traindyn.ledger.compare import differences
-from traindyn.ledger.registry import ClaimError
+from traindyn.ledger.registry import ClaimError, load_registry
 from traindyn.ledger.report import write_pages
 
 
@@ -30,8 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compare = commands.add_parser("compare", help="list what differs between two ledgers")
     compare.add_argument("first", type=Path, help="ledger.json, its figures beside it")
     compare.add_argument("second", type=Path, help="another, of the same profile and seed")
+    tally = commands.add_parser("seeds", help="tabulate which checks failed at other seeds")
+    tally.add_argument("--claims", type=Path, required=True, help="book/claims.toml")
+    tally.add_argument("builds", type=Path, nargs="+", help="folders named by their seed")
     options = parser.parse_args(arguments)
     try:
+        if options.command == "seeds":
+            return _tally(options.claims, options.builds)
         if options.command == "pages":
             for path in write_pages(options.ledger, options.out):
                 print(f"ledger: wrote {path}")
@@ -51,10 +57,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     counts = ", ".join(f"{count} {name}" for name, count in result["counts"].items() if count)
     print(
-        f"ledger: {len(result['claims'])} claims, {counts or 'none'}; "
-        f"false alarm at most {result['false_alarm_total']:.2g}; wrote {options.out}"
+        f"ledger: {len(result['claims'])} claims, {counts or 'none'}; a true one fails in a "
+        f"repetition with probability at most {result['false_alarm_total']:.2g}, a one-sided "
+        f"test passed a false one with at most {result['false_pass_total']:.2g}; "
+        f"wrote {options.out}"
     )
     return 0
+
+
+def _tally(claims: Path, builds: Sequence[Path]) -> int:
+    tallies = seeds.update(load_registry(claims), builds, claims.parent / seeds.FILE)
+    for chapter, tally in tallies.items():
+        for name, failed in tally.failed.items():
+            print(f"{chapter}: {name}: failed at {', '.join(map(str, failed))}")
+        for name in tally.moved:
+            print(f"{chapter}: {name}: moves with the seed and states no probability of error")
+    print(f"seeds: {seeds.summary(tallies)}")
+    return int(any(tally.failed or tally.moved for tally in tallies.values()))
 
 
 def _compare(first: Path, second: Path) -> int:

@@ -18,6 +18,7 @@ from traindyn.ledger.evidence import (
     Control,
     Evidence,
     Outcome,
+    Sampling,
     common_shape,
     real_array,
     real_number,
@@ -101,6 +102,8 @@ def identity(
             n=int(got.size),
             passed=bool(deviation[worst] <= bound),
             method="largest deviation against the tolerance",
+            # Beyond this, no position of the deviation within the tolerance saves the claim.
+            resolution=bound + float(deviation[worst]),
         )
 
     return weigh(
@@ -108,14 +111,16 @@ def identity(
     )
 
 
-def _random(false_alarm: float, how: str) -> float:
+def _random(false_alarm: float, how: str) -> tuple[Sampling, float]:
     """Check the stated probability that noise makes a true inequality fail."""
     value = real_number("false_alarm", false_alarm, least=0.0)
     if value >= 1:
         raise ValueError(f"false_alarm must be below 1, got {value:g}")
     if not isinstance(how, str) or (value > 0 and not how.strip()):
         raise ValueError(f"how must say where false_alarm = {value:g} comes from, got {how!r}")
-    return value
+    if value:
+        return "random", value
+    return ("every draw" if how.strip() else "none"), value
 
 
 def _inequality(
@@ -130,7 +135,7 @@ def _inequality(
     control: Control,
 ) -> Evidence:
     slack = real_number("margin", margin, least=0.0)
-    risk = _random(false_alarm, how)
+    sampling, risk = _random(false_alarm, how)
     words = "exceed" if sign > 0 else "stay below"
 
     def judge(observed: ArrayLike, bound: ArrayLike) -> Outcome:
@@ -146,7 +151,10 @@ def _inequality(
             n=int(got.size),
             passed=bool(gap[worst] > slack),
             method=how or f"must {words} the bound by more than the margin",
+            sampling=sampling,
             false_alarm=risk,
+            resolution=max(float(gap[worst]) - slack, 0.0),
+            departure="margin",
         )
 
     return weigh(check, "inequality", judge, control, reason=reason, observed=observed, bound=bound)
@@ -175,7 +183,9 @@ def exceeds(
     false_alarm : float
         If `observed` is random: a bound on the probability that a true claim fails.
     how : str
-        Where `false_alarm` comes from; required if it is positive.
+        Where `false_alarm` comes from; required if it is positive. Without a false alarm,
+        why a true claim passes whatever was drawn: required of every observation that moves
+        with the seed, which the tally of seeds (:mod:`traindyn.ledger.seeds`) finds.
     reason : str
         Where the margin comes from.
     control : Control
@@ -184,7 +194,8 @@ def exceeds(
     Returns
     -------
     Evidence
-        `expected` is the bound, `error` the margin.
+        `expected` is the bound, `error` the margin, `resolution` how much further the value
+        could move before the check fails.
     """
     return _inequality(check, 1, observed, bound, margin, false_alarm, how, reason, control)
 
@@ -243,7 +254,7 @@ def ordering(
         must come after expected. `error` is the margin.
     """
     slack = real_number("margin", margin, least=0.0)
-    risk = _random(false_alarm, how)
+    sampling, risk = _random(false_alarm, how)
 
     def judge(values: ArrayLike) -> Outcome:
         array = real_array("values", values)
@@ -259,7 +270,10 @@ def ordering(
             n=int(array.size),
             passed=bool(step[worst] > slack),
             method=how or f"smallest step, {'increasing' if increasing else 'decreasing'}",
+            sampling=sampling,
             false_alarm=risk,
+            resolution=max(float(step[worst]) - slack, 0.0),
+            departure="margin",
         )
 
     return weigh(check, "inequality", judge, control, reason=reason, values=values)
@@ -299,7 +313,7 @@ def within(
     Evidence
         `expected` is the pair ``(low, high)``.
     """
-    risk = _random(false_alarm, how)
+    sampling, risk = _random(false_alarm, how)
 
     def judge(observed: ArrayLike, low: Any, high: Any) -> Outcome:
         got, spread = common_shape(
@@ -319,7 +333,10 @@ def within(
             n=int(got.size),
             passed=bool(room[worst] >= 0),
             method=how or "value and its error inside the band",
+            sampling=sampling,
             false_alarm=risk,
+            resolution=max(float(room[worst]), 0.0),
+            departure="margin",
         )
 
     return weigh(

@@ -19,6 +19,11 @@ from traindyn import _validate
 Array: TypeAlias = NDArray[np.float64]
 Value: TypeAlias = float | tuple[float, ...]
 Kind = Literal["identity", "statistical", "rate", "inequality"]
+#: How the observation depends on the seed: not at all; in a way that a true claim survives
+#: whatever was drawn; or with the two probabilities of error that the evidence states.
+Sampling = Literal["none", "every draw", "random"]
+#: What the resolution of a check is a departure of.
+Departure = Literal["value", "exponent", "law", "share", "variance", "margin", "side"]
 
 
 @dataclass(frozen=True, init=False)
@@ -30,8 +35,10 @@ class Control:
     variant : str
         What is wrong with it, in a few words.
     printed : bool
-        Whether this is the source as printed. A claim found ``corrected`` or ``refuted``
+        Whether this is the source as printed. A claim found ``corrected`` or ``false``
         needs at least one such control.
+    far : str
+        Why no nearer variant is at hand, of a control more than ten resolutions away.
     **replacements
         Inputs of the check to replace (``observed=``, ``expected=``, ``samples=``, ...).
         Data only: tolerances and levels stay those of the check.
@@ -44,15 +51,19 @@ class Control:
 
     variant: str
     printed: bool
+    far: str
     replacements: dict[str, Any]
 
-    def __init__(self, variant: str, *, printed: bool = False, **replacements: Any) -> None:
+    def __init__(
+        self, variant: str, *, printed: bool = False, far: str = "", **replacements: Any
+    ) -> None:
         if not isinstance(variant, str) or not variant.strip():
             raise ValueError(f"variant must say what is wrong with the control, got {variant!r}")
         if not replacements:
             raise ValueError(f"control {variant!r} must replace at least one input of its check")
         object.__setattr__(self, "variant", variant)
         object.__setattr__(self, "printed", printed)
+        object.__setattr__(self, "far", far)
         object.__setattr__(self, "replacements", replacements)
 
 
@@ -65,6 +76,7 @@ class ControlResult:
     expected: Value
     rejected: bool
     printed: bool = False
+    far: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,12 +92,17 @@ class Evidence:
         The decisive numbers. For arrays: those of the worst element.
     error : float
         Tolerance, standard error, critical distance or margin; see the check.
+    sampling : {"none", "every draw", "random"}
+        Whether the observation depends on the seed, and how.
     false_alarm : float
-        Upper bound on the probability that the check fails although the claim is true; of
-        one-sided tests, that it passes although the claim is false
-        (:mod:`traindyn.ledger.one_sided`). Zero for deterministic checks.
+        Probability that a repetition with another seed fails although the claim is true:
+        the level of a two-sided test, an estimate for a one-sided one.
+    false_pass : float
+        Probability that the check passes although the claim is false, however near it is to
+        the truth: the level of a one-sided test. Zero for two-sided ones, which let pass what
+        is nearer than their resolution.
     n : int
-        Number of elements compared, or of samples used.
+        Number of elements compared, or of independent samples used.
     control : ControlResult
     passed : bool
     method : str
@@ -93,8 +110,11 @@ class Evidence:
     p_value : float, optional
         Corrected for the number of simultaneous comparisons; the check fails at or below
         `false_alarm`.
-    detectable : float, optional
-        A discrepancy from `expected` that fails the check with probability at least 0.99.
+    resolution : float, optional
+        The smallest departure that the check rejects with probability at least 0.99, in the
+        units of what is compared; of an inequality the distance to its bound.
+    departure : {"value", "exponent", "law", "share", "variance", "margin", "side"}
+        What `resolution` is a departure of.
     reason : str
         Where the tolerance comes from.
     """
@@ -104,13 +124,16 @@ class Evidence:
     observed: Value
     expected: Value
     error: float
+    sampling: Sampling
     false_alarm: float
+    false_pass: float
     n: int
     control: ControlResult
     passed: bool
+    departure: Departure = "value"
     method: str = ""
     p_value: float | None = None
-    detectable: float | None = None
+    resolution: float | None = None
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -120,11 +143,27 @@ class Evidence:
             for name in ("observed", "expected"):
                 if isinstance(part[name], tuple):
                     part[name] = list(part[name])
+        if not data["control"]["far"]:
+            del data["control"]["far"]
         return {
             name: value
             for name, value in data.items()
             if not (name in _OPTIONAL and (value is None or value == ""))
         }
+
+    def control_distance(self) -> float | None:
+        """How far the control is from what it is compared with, in resolutions of the check.
+
+        None where the resolution is not that of a number, or so fine (relative 1e-6) that
+        every other formula is far away.
+        """
+        if self.resolution is None or self.departure not in ("value", "exponent", "share"):
+            return None
+        distance = float(np.max(np.abs(np.subtract(self.control.observed, self.control.expected))))
+        scale = float(np.max(np.abs(self.expected)))
+        if self.resolution <= 1e-6 * max(scale, distance):
+            return None
+        return distance / self.resolution
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evidence:
@@ -154,8 +193,8 @@ class Evidence:
         )
         if self.p_value is not None:
             line += f", p = {self.p_value:.2g}"
-        if self.false_alarm:
-            line += f", false alarm {self.false_alarm:.2g}"
+        if self.sampling == "random":
+            line += f", fails if true {self.false_alarm:.2g}, passes if false {self.false_pass:.2g}"
         fate = "rejected" if self.control.rejected else "NOT REJECTED"
         return (
             f"{line}; control {self.control.variant!r}: observed {show(self.control.observed)}, "
@@ -163,7 +202,7 @@ class Evidence:
         )
 
 
-_OPTIONAL = ("method", "p_value", "detectable", "reason")
+_OPTIONAL = ("method", "p_value", "resolution", "reason")
 
 
 def _numbers(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -197,9 +236,14 @@ class Outcome:
     n: int
     passed: bool
     method: str
+    sampling: Sampling = "none"
     false_alarm: float = 0.0
+    false_pass: float = 0.0
     p_value: float | None = None
-    detectable: float | None = None
+    resolution: float | None = None
+    departure: Departure = "value"
+    #: Whether the samples were too few to say anything: neither a pass nor a rejection.
+    inconclusive: bool = False
 
 
 def weigh(
@@ -251,10 +295,15 @@ def weigh(
         variant=control.variant,
         observed=wrong.observed,
         expected=wrong.expected,
-        rejected=not wrong.passed,
+        rejected=not wrong.passed and not wrong.inconclusive,
         printed=control.printed,
+        far=control.far,
     )
-    said = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    said = {
+        field.name: getattr(outcome, field.name)
+        for field in fields(outcome)
+        if field.name != "inconclusive"
+    }
     return Evidence(check=check, kind=kind, control=result, reason=reason, **said)
 
 

@@ -29,11 +29,16 @@ def errata(ledger: Ledger) -> list[Entry]:
         By how much they matter, then by kind; otherwise in the order of the registry.
     """
     chosen = [claim for claim in ledger["claims"] if claim["verdict"] in PRINTED_MUST_FAIL]
-    classes = list(parts.MATTERS)
+    classes = [*map(str, parts.ERRATA)]
     return sorted(
         chosen,
-        key=lambda claim: (classes.index(claim["matters"]), _KINDS.index(claim["kind"])),
+        key=lambda claim: (classes.index(weight(claim)), _KINDS.index(claim["kind"])),
     )
+
+
+def weight(claim: Entry) -> str:
+    """Return the class of an erratum, a key of `page_parts.ERRATA`."""
+    return "false" if claim["verdict"] == "false" else str(claim["matters"])
 
 
 def page(ledger: Ledger) -> str:
@@ -63,8 +68,8 @@ def page(ledger: Ledger) -> str:
 
 def _contents(ledger: Ledger, chosen: list[Entry]) -> Iterator[str]:
     yield _overview(ledger, chosen)
-    for name, (title, meaning) in parts.MATTERS.items():
-        mine = [claim for claim in chosen if claim["matters"] == name]
+    for name, (title, meaning) in parts.ERRATA.items():
+        mine = [claim for claim in chosen if weight(claim) == name]
         if mine:
             yield f"({_place(name)})="
             yield f"## {title}\n"
@@ -79,22 +84,18 @@ def _place(name: str) -> str:
 def _overview(ledger: Ledger, chosen: list[Entry]) -> str:
     """How many errata of each class every source has."""
     groups = [*parts.by_source(ledger, chosen), ("all", chosen)]
-    heads = [
-        f'<a href="#{_place(name)}">{name}</a>'
-        for name in parts.MATTERS
-        if any(claim["matters"] == name for claim in chosen)
-    ]
-    classes = [name for name in parts.MATTERS if any(c["matters"] == name for c in chosen)]
+    classes = [name for name in parts.ERRATA if any(weight(c) == name for c in chosen)]
+    heads = [f'<a href="#{_place(name)}">{parts.ERRATA[name][0].lower()}</a>' for name in classes]
     rows = [
-        [source, *(sum(c["matters"] == name for c in mine) for name in classes), len(mine)]
+        [source, *(sum(weight(c) == name for c in mine) for name in classes), len(mine)]
         for source, mine in groups
     ]
     return parts.counts(["source", *heads, "all"], rows)
 
 
 def _erratum(claim: Entry) -> str:
-    # The statement of a refuted claim is the source's, which is false; others are put right.
-    verdict = "**Refuted.** " if claim["verdict"] == "refuted" else ""
+    # The statement of a false claim is the source's; those of misprints are put right.
+    verdict = "**False as stated.** " if claim["verdict"] == "false" else ""
     lines = [
         f"({parts.anchor('erratum', claim['id'])})=",
         f"### {claim['source']}, {claim['number']}\n",
@@ -107,6 +108,7 @@ def _erratum(claim: Entry) -> str:
     if "reason" in claim:
         lines.append(f"**Why** {parts.text(claim['reason'])}\n")
     deciders = "".join(map(_decider, parts.evidence(claim)))
+    lines += parts.scope(claim)
     lines += ["**The numbers that decide**\n", f"<ul>{deciders}</ul>\n"]
     lines.append(f"{parts.details(claim)}\n")
     lines.append(f"{parts.chapter_link(claim['chapter'])} · {parts.ledger_link(claim['id'])}\n")

@@ -77,6 +77,7 @@ def _limit(claim: Entry) -> str:
             f"**{claim['number']}.** {parts.text(claim['statement'])}\n",
             f"*Why.* {parts.text(claim['reason'])}\n",
             f"*What would settle it.* {parts.text(claim['settle'])}\n",
+            *parts.scope(claim),
             f"{parts.chapter_link(claim['chapter'])} · {parts.ledger_link(claim['id'])}\n",
             "---\n",
         ]

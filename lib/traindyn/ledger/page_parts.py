@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from traindyn.ledger.evidence import Evidence
 from traindyn.ledger.registry import Finding, Matters
@@ -20,26 +20,27 @@ Ledger = Mapping[str, Any]
 Entry = Mapping[str, Any]
 
 MEANING: dict[Finding, str] = {
-    "confirmed": "holds as stated",
-    "corrected": "the source misprints it: ours holds, the printed formula fails the same check",
-    "refuted": "does not hold as stated",
+    "confirmed": "holds, as far as its entry says under *Tested*",
+    "corrected": "a misprint: our formula holds, the printed one fails the same check",
+    "false": "false as stated; the entry gives the counter-example, and the repair if there is one",
     "partial": "holds in part; the entry says which",
-    "data": "needs data that are not shipped; tested on a substitute",
+    "data": "undecided for want of data: the method was tested on a substitute",
 }
 
 #: Title of each class of errata, and what it means, the heaviest first.
-MATTERS: dict[Matters, tuple[str, str]] = {
-    "conclusion": (
-        "The conclusion changes",
-        "False as it stands: a hypothesis is missing, or what is described does not happen.",
+ERRATA: dict[Literal["false"] | Matters, tuple[str, str]] = {
+    "false": (
+        "False as stated",
+        "A hypothesis is missing, a quantifier is wrong, or what is described does not happen. "
+        "Where there is a repaired statement it stands beside, and is tested by the same checks.",
     ),
     "number": (
-        "A formula or a number changes",
+        "Misprints that change a formula or a number",
         "The statement survives, but what one computes from the print is wrong: a sign, a "
         "factor, an exponent, an order.",
     ),
     "slip": (
-        "A slip",
+        "Slips",
         "The source has it right elsewhere, or the context leaves no doubt: an index, a letter, "
         "a factor lost on one line.",
     ),
@@ -206,6 +207,14 @@ def details(claim: Entry) -> str:
     found = evidence(claim)
     checks = "1 check" if len(found) == 1 else f"{len(found)} checks"
     return f"<details><summary>{checks}</summary>{evidence_list(found)}</details>"
+
+
+def scope(claim: Entry) -> Iterator[str]:
+    """Yield what was tested of a claim, what was not, and whose it is, each a paragraph."""
+    for name, title in (("tested", "Tested"), ("not_tested", "Not tested"), ("credit", "Credit")):
+        if name in claim:
+            yield f"*{title}:* {text(claim[name])}"
+            yield ""
 
 
 def checks(claims: Iterable[Entry]) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from traindyn.ledger import page_parts as parts
 from traindyn.ledger.collect import MAX_FALSE_ALARM
 from traindyn.ledger.page_parts import Ledger
 from traindyn.ledger.render import number
+from traindyn.ledger.seeds import Tally, summary
 
 _RUNS = """\
 - *Every change*: style, types, doctests and tests, then the whole book at quick sizes, on Python
@@ -15,19 +18,22 @@ _RUNS = """\
   on its seed shows there.
 - *Publishing*: the whole book at the sizes of the sources.
 
-Each fails if a cell, a claim, a link or a page does, on any warning, and if the false alarms of
-all checks add up to more than {most}. Two builds of one commit with the same profile and seed on
-one machine agree in every verdict and every number, though not in times.
+Each fails if a cell, a claim, a link or a page does, on any warning, and if the probabilities
+that a true claim fails add up to more than {most} over all checks. Two builds of one commit with
+the same profile and seed on one machine agree in every verdict and every number, though not in
+times.
 """
 
 
-def page(ledger: Ledger) -> str:
+def page(ledger: Ledger, tallies: Mapping[str, Tally]) -> str:
     """Return the page as MyST text.
 
     Parameters
     ----------
     ledger : mapping
         Content of ``ledger.json``.
+    tallies : mapping
+        What repetitions with other seeds showed, by chapter.
 
     Returns
     -------
@@ -42,7 +48,8 @@ def page(ledger: Ledger) -> str:
         "profile": f"`{ledger['profile']}`",
         "seed": f"`{ledger['seed']}`",
         "claims": f"{len(ledger['claims'])}, with {parts.checks(ledger['claims'])} checks",
-        "false alarm of all verdicts": f"at most {number(ledger['false_alarm_total'], 2)}",
+        "a true claim fails in a repetition": f"at most {number(ledger['false_alarm_total'], 2)}",
+        "a one-sided test passed a false claim": f"at most {number(ledger['false_pass_total'], 2)}",
         "figures": str(len(ledger["figures"])),
     }
     hardware = {
@@ -62,6 +69,8 @@ def page(ledger: Ledger) -> str:
             _pairs(build),
             "## Run times\n",
             *_times(ledger, total),
+            "## Other seeds\n",
+            *_repetitions(tallies),
             "## Machine and versions\n",
             _pairs(hardware),
             "## What runs by itself\n",
@@ -73,6 +82,30 @@ def page(ledger: Ledger) -> str:
 def _pairs(values: dict[str, str]) -> str:
     rows = "".join(f"* - {name}\n  - {value}\n" for name, value in values.items())
     return f"```{{list-table}}\n:header-rows: 0\n\n{rows}```\n"
+
+
+def _repetitions(tallies: Mapping[str, Tally]) -> list[str]:
+    """Table of the runs with other seeds: how many checks failed, and how many had to."""
+    if not tallies:
+        return ["No chapter has been run with other seeds.\n"]
+    rows = "".join(
+        f"* - {parts.chapter_link(chapter)}\n  - {', '.join(map(str, tally.seeds))}\n"
+        f"  - {sum(map(len, tally.failed.values()))}\n"
+        f"  - {number(len(tally.seeds) * tally.expected, 2)}\n"
+        for chapter, tally in sorted(tallies.items())
+    )
+    failures = "".join(
+        f"- {parts.chapter_link(chapter)}: {parts.text(name)}, at {', '.join(map(str, failed))}\n"
+        for chapter, tally in sorted(tallies.items())
+        for name, failed in tally.failed.items()
+    )
+    return [
+        f"{summary(tallies)}. The last column is the number of failures that the checks' own "
+        "probabilities allow in these runs. Runs of a chapter count until its code changes.\n",
+        "```{list-table}\n:header-rows: 1\n\n* - chapter\n  - seeds\n  - failures\n"
+        f"  - expected at most\n{rows}```\n",
+        *([f"What failed:\n\n{failures}"] if failures else []),
+    ]
 
 
 def _times(ledger: Ledger, total: float) -> list[str]:

@@ -15,12 +15,22 @@ from typing import Any, Literal, get_args
 
 import jsonschema
 
-Finding = Literal["confirmed", "corrected", "refuted", "partial", "data"]
+Finding = Literal["confirmed", "corrected", "false", "partial", "data"]
 ClaimKind = Literal["theorem", "formula", "figure", "table", "remark", "erratum"]
-Matters = Literal["conclusion", "number", "slip"]
+Matters = Literal["number", "slip"]
 FINDINGS: tuple[Finding, ...] = get_args(Finding)
-PRINTED_MUST_FAIL: tuple[Finding, ...] = ("corrected", "refuted")
+PRINTED_MUST_FAIL: tuple[Finding, ...] = ("corrected", "false")
 UNSETTLED: tuple[Finding, ...] = ("partial", "data")
+_TEXTS = (
+    "statement",
+    "printed",
+    "ours",
+    "reason",
+    "settle",
+    "tested",
+    "not_tested",
+    "credit",
+)
 
 
 class ClaimError(ValueError):
@@ -43,6 +53,9 @@ class Claim:
     reason: str = ""
     matters: Matters | None = None
     settle: str = ""
+    tested: str = ""
+    not_tested: str = ""
+    credit: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,11 +172,11 @@ def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
         seen.add(id)
         if not id.startswith(entry["source"] + "-"):
             yield f"{id}: must begin with its source, {entry['source']}-"
-        for name in ("statement", "printed", "ours", "reason", "settle"):
+        for name in _TEXTS:
             if name in entry and _stray_tex(entry[name], formula=name in ("printed", "ours")):
                 yield f"{id}: {name} has mathematics outside its dollars: {entry[name]!r}"
         finding = entry.get("finding", "confirmed")
-        for name, findings in (("matters", PRINTED_MUST_FAIL), ("settle", UNSETTLED)):
+        for name, findings in (("matters", ("corrected",)), ("settle", UNSETTLED)):
             if name in entry and finding not in findings:
                 yield f"{id}: {name} belongs to {' and '.join(findings)} claims, not to {finding}"
     chapters = {entry["chapter"] for entry in data["claim"]}

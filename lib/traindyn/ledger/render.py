@@ -16,14 +16,22 @@ from traindyn.ledger.verdict import Record
 MARKS: dict[Finding, str] = {
     "confirmed": "✓",
     "corrected": "✎",
-    "refuted": "✗",
+    "false": "✗",
     "partial": "◐",
     "data": "⛁",
+}
+#: Verdicts as pages say them.
+WORDS: dict[str, str] = {
+    "confirmed": "confirmed",
+    "corrected": "misprint, corrected",
+    "false": "false as stated",
+    "partial": "partial",
+    "data": "undecided for want of data",
 }
 _COLOURS: dict[Finding, str] = {
     "confirmed": "#2e8b57",
     "corrected": "#b8860b",
-    "refuted": "#c0392b",
+    "false": "#c0392b",
     "partial": "#2f7fb5",
     "data": "#7f7f7f",
 }
@@ -37,7 +45,7 @@ def colour(verdict: Finding) -> str:
 
 def verdict_word(verdict: Finding) -> str:
     """Return the verdict as HTML: a decorative mark and the word."""
-    return f'<span aria-hidden="true">{MARKS[verdict]}</span> <strong>{verdict}</strong>'
+    return f'<span aria-hidden="true">{MARKS[verdict]}</span> <strong>{WORDS[verdict]}</strong>'
 
 
 def number(value: Value, digits: int = 6) -> str:
@@ -55,18 +63,71 @@ def number(value: Value, digits: int = 6) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def excludes(item: Evidence) -> str:
+    """Say in words what the check rules out: the smallest departure it would have refused.
+
+    Examples
+    --------
+    >>> from traindyn.ledger import Control, identity
+    >>> wrong = Control("doubled", observed=2.0)
+    >>> excludes(identity("pi", observed=3.14, expected=3.141, tolerance=0.01, control=wrong))
+    'a departure of 0.35 %'
+    """
+    if item.resolution is None:
+        return "not computed"
+    if item.departure == "exponent":
+        return f"an exponent off by {number(item.resolution, 2)}"
+    if item.departure == "law":
+        return f"laws whose distribution functions differ by {number(item.resolution, 2)}"
+    if item.departure == "share":
+        return f"a probability off by {number(item.resolution, 2)}"
+    if item.departure == "variance":
+        return f"a variance larger by {number(item.resolution, 2)}"
+    if item.departure == "margin":
+        far = _relative(item.resolution, item.expected)
+        return f"a value {number(item.resolution, 2)}{far} nearer to the bound, and beyond it"
+    if item.departure == "side":
+        far = _relative(item.resolution, item.expected)
+        return (
+            "every value on the wrong side of the bound; a true value is seen from a distance of "
+            f"{number(item.resolution, 2)}{far}"
+        )
+    part = share(item.resolution, item.expected)
+    if part is None or part > 0.5:
+        return f"a departure of {number(item.resolution, 2)}"
+    if part < 1e-6:
+        return f"a relative departure of {number(part, 2)}"
+    return f"a departure of {number(100 * part, 2)} %"
+
+
+def share(resolution: float, expected: Value) -> float | None:
+    """Return a resolution over the size of what is expected; None if that is zero or a pair."""
+    if isinstance(expected, tuple) or expected == 0:
+        return None
+    return resolution / abs(expected)
+
+
+def _relative(resolution: float, expected: Value) -> str:
+    part = share(resolution, expected)
+    return "" if part is None or part > 10 else f" ({number(100 * part, 2)} %)"
+
+
 def _decision(item: Evidence) -> str:
     parts = [escape(item.method)] if item.method else []
     parts.append(f"n = {item.n}")
     if item.p_value is not None:
         parts.append(f"p = {number(item.p_value, 2)}")
-    if item.false_alarm:
-        parts.append(f"false alarm ≤ {number(item.false_alarm, 2)}")
-    if item.detectable is not None:
-        parts.append(f"would see a shift of {number(item.detectable, 2)}")
     if item.reason:
         parts.append(f"tolerance: {escape(item.reason)}")
     return "; ".join(parts)
+
+
+def _chances(item: Evidence) -> str:
+    """Say both probabilities of error of a random check."""
+    fails = f"a true claim fails with probability {number(item.false_alarm, 2)}"
+    if item.false_pass:
+        return f"{fails}, a false one passes with probability {number(item.false_pass, 2)}"
+    return f"{fails}; what is nearer than the departure above passes"
 
 
 def comparison(observed: Value, expected: Value) -> str:
@@ -81,9 +142,13 @@ def evidence_list(evidence: Sequence[Evidence]) -> str:
         control = item.control
         wrong = f"{escape(control.variant)}{' (as printed)' if control.printed else ''}: "
         wrong += f"{comparison(control.observed, control.expected)}; rejected"
+        if control.far:
+            wrong += f"; {escape(control.far)}"
         rows = {
             "observed": f"{comparison(item.observed, item.expected)}, error {number(item.error)}",
             "wrong variant": wrong,
+            "excludes": excludes(item),
+            **({"errors": _chances(item)} if item.sampling == "random" else {}),
             "decided by": _decision(item),
         }
         body = "".join(
@@ -101,7 +166,7 @@ def evidence_list(evidence: Sequence[Evidence]) -> str:
 
 def badge(record: Record) -> str:
     """Return the badge of a recorded claim."""
-    label = escape(f"Verdict on {record.id}, {record.number}: {record.verdict}", quote=True)
+    label = escape(f"Verdict on {record.id}, {record.number}: {WORDS[record.verdict]}", quote=True)
     return (
         f'<div class="td-badge td-{record.verdict}" role="note" aria-label="{label}" '
         f'style="border-left:.35em solid {colour(record.verdict)};padding:.3em .8em;margin:.5em 0">'

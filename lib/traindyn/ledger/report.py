@@ -13,15 +13,17 @@ from traindyn.ledger import (
     page_ledger,
     page_limits,
     page_parts,
+    page_resolution,
     page_status,
+    seeds,
 )
 from traindyn.ledger.files import write
 from traindyn.ledger.page_parts import Ledger
 from traindyn.ledger.registry import FINDINGS, UNSETTLED, ClaimError, schema_faults
-from traindyn.ledger.render import number
+from traindyn.ledger.render import WORDS, number
 
 #: Names of the pages :func:`write_pages` makes, in the order of its result.
-PAGES = ("ledger", "errata", "figures", "limits", "status")
+PAGES = ("ledger", "resolution", "errata", "figures", "limits", "status")
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     return ledger
 
 
-def write_pages(ledger_json: Path, out_dir: Path) -> list[Path]:
+def write_pages(ledger_json: Path, out_dir: Path, tally: Path | None = None) -> list[Path]:
     """Write the pages of the ledger and the thumbnails they show.
 
     Parameters
@@ -60,6 +62,8 @@ def write_pages(ledger_json: Path, out_dir: Path) -> list[Path]:
         As written by :func:`traindyn.ledger.build`, with ``figures/`` beside it.
     out_dir : Path
         Folder in which the chapter ``a/b`` is the page ``a/b``.
+    tally : Path, optional
+        What repetitions with other seeds showed, see :mod:`traindyn.ledger.seeds`.
 
     Returns
     -------
@@ -76,10 +80,11 @@ def write_pages(ledger_json: Path, out_dir: Path) -> list[Path]:
     thumbnails = page_figures.write_thumbnails(ledger, ledger_json.parent, out_dir)
     texts = (
         page_ledger.page(ledger),
+        page_resolution.page(ledger),
         page_errata.page(ledger),
         page_figures.page(ledger, thumbnails),
         page_limits.page(ledger),
-        page_status.page(ledger),
+        page_status.page(ledger, seeds.read(tally) if tally else {}),
     )
     return [
         write(out_dir / f"{name}.md", text.encode())
@@ -98,7 +103,7 @@ def substitutions(ledger: Ledger) -> dict[str, str]:
     Returns
     -------
     dict
-        MyST text by name: counts of all kinds, the false alarm of all verdicts, the run
+        MyST text by name: counts of all kinds, both errors of all verdicts, the run
         time in minutes, and ``verdicts``, a line of counts that lead to their claims.
     """
     claims = ledger["claims"]
@@ -110,17 +115,17 @@ def substitutions(ledger: Ledger) -> dict[str, str]:
         "chapters": str(len(ledger["chapters"])),
         "figures": str(len(ledger["figures"])),
         "false_alarm": number(ledger["false_alarm_total"], 2),
+        "false_pass": number(ledger["false_pass_total"], 2),
         "profile": ledger["profile"],
         "seed": str(ledger["seed"]),
         "minutes": f"{sum(entry['seconds'] for entry in ledger['chapters']) / 60:.0f}",
         **{name: str(found[name]) for name in FINDINGS},
         "errata": str(len(page_errata.errata(ledger))),
-        "conclusions": str(matters["conclusion"]),
         "numbers": str(matters["number"]),
         "slips": str(matters["slip"]),
         "limits": str(sum(found[name] for name in UNSETTLED)),
         "verdicts": " · ".join(
-            f'<a href="ledger.html?verdict={name}">{found[name]} {name}</a>'
+            f'<a href="ledger.html?verdict={name}">{found[name]} {WORDS[name]}</a>'
             for name in FINDINGS
             if found[name]
         ),

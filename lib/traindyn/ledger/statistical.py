@@ -1,10 +1,12 @@
-"""Statistical checks: each states its null law and holds its false-alarm probability.
+"""Statistical checks: each states its null law and the level that it has.
 
-If the claim is true, a check here fails with probability at most `false_alarm`
-(default 1e-6), whatever the number of elements compared: simultaneous comparisons are
-Bonferroni-corrected, so each of m elements is tested at level ``false_alarm / m``.
-Where it can be computed, `detectable` is a discrepancy that fails the check with
-probability at least 0.99. It is what the check is worth.
+If the claim is true, a check here fails with probability at most its level, whatever the number
+of elements compared: simultaneous comparisons are Bonferroni-corrected, so each of m elements is
+tested at the nominal level (default 1e-6) divided by m. Exact tests have the nominal level;
+t-tests have the level that :mod:`traindyn.ledger.student` finds for samples of the skewness
+observed, which for few skewed samples is much larger, and the evidence reports that one.
+`resolution` is a discrepancy that fails the check with probability at least 0.99. It is what the
+check is worth.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
 from traindyn import _validate
-from traindyn.ledger import smirnov
+from traindyn.ledger import smirnov, student
 from traindyn.ledger.evidence import (
     Array,
     Control,
+    Departure,
     Evidence,
     Outcome,
     check_counts,
@@ -61,10 +64,10 @@ def mean_equals(
 ) -> Evidence:
     """Test that the mean of independent samples equals a value: t-test, elementwise.
 
-    Null law: ``(mean - mu)/s.e.`` follows Student's t with n - 1 degrees of freedom;
-    exact for Gaussian samples, asymptotic in n otherwise (at a level of 1e-6 that wants
-    n in the hundreds for skewed samples). With a known `standard_deviation` the null law
-    is N(0, 1). Any dependence *between* elements is allowed.
+    Null law: ``(mean - mu)/s.e.`` follows Student's t with n - 1 degrees of freedom, exactly
+    so for Gaussian samples. The level reported is that of gamma samples with the skewness
+    found. With a known `standard_deviation` the null law is N(0, 1). Any dependence *between*
+    elements is allowed.
 
     Parameters
     ----------
@@ -78,6 +81,7 @@ def mean_equals(
     standard_deviation : float, optional
         Of one sample, if known.
     false_alarm : float
+        Nominal level.
     reason : str
         Where the tolerance comes from.
     control : Control
@@ -87,7 +91,7 @@ def mean_equals(
     -------
     Evidence
         Of the element with the smallest p-value: `observed` is its mean, `error` its
-        standard error. `detectable` takes the (estimated) standard deviation as true.
+        standard error. `resolution` takes the (estimated) standard deviation as true.
 
     Examples
     --------
@@ -114,6 +118,9 @@ def mean_equals(
             scale = data.std(axis=0, ddof=1)
             null: stats.rv_frozen = stats.t(n - 1)
             factor = _detectable_in_standard_errors(alarm / m, n - 1)
+            critical = float(stats.t.isf(alarm / m / 2, n - 1))
+            skew = student.skewness(data)
+            risk = min(1.0, max(alarm, m * sum(student.tail(n, critical, skew))))
         else:
             known = real_number("standard_deviation", standard_deviation)
             if known <= 0:
@@ -121,6 +128,7 @@ def mean_equals(
             scale = np.full(mean.shape, known)
             null = stats.norm()
             factor = float(stats.norm.isf(alarm / m / 2) + stats.norm.isf(_MISS))
+            risk = alarm
         error = np.asarray(scale / sqrt(n))
         if not error.any():
             raise ValueError("samples do not vary: compare them with identity")
@@ -137,10 +145,12 @@ def mean_equals(
             n=n,
             passed=p_value > alarm,
             method=("t" if standard_deviation is None else "z")
-            + f"-test, two-sided{simultaneous(m)}",
-            false_alarm=alarm,
+            + f"-test, two-sided{simultaneous(m)}"
+            + (f", nominal level {alarm:.0e}, skewness {skew:.2g}" if risk > alarm else ""),
+            sampling="random",
+            false_alarm=risk,
             p_value=p_value,
-            detectable=allowed + factor * float(error.max()),
+            resolution=allowed + factor * float(error.max()),
         )
 
     return weigh(
@@ -181,7 +191,7 @@ def equal_laws(
     -------
     Evidence
         `observed` is the largest distance ``sup|F_n - G_n'|``, `expected` 0, `error` the
-        critical distance, `detectable` a distance between the true laws.
+        critical distance, `resolution` a distance between the true laws.
 
     Raises
     ------
@@ -213,9 +223,11 @@ def equal_laws(
             n=n + k,
             passed=height < critical,
             method=f"two-sample Kolmogorov-Smirnov, exact{simultaneous(m)}",
+            sampling="random",
             false_alarm=alarm,
             p_value=min(1.0, smirnov.tail(height, n, k) * m) if height else 1.0,
-            detectable=min(1.0, threshold + noise),
+            resolution=min(1.0, threshold + noise),
+            departure="law",
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, reference=reference)
@@ -247,7 +259,7 @@ def follows_law(
     -------
     Evidence
         `observed` is ``sup|F_n - F|``, `expected` 0, `error` the critical distance,
-        `detectable` a distance between the true law and `cdf`.
+        `resolution` a distance between the true law and `cdf`.
     """
     alarm = level("false_alarm", false_alarm)
 
@@ -269,12 +281,19 @@ def follows_law(
             n=n,
             passed=observed < threshold,
             method="one-sample Kolmogorov-Smirnov, exact",
+            sampling="random",
             false_alarm=alarm,
             p_value=float(stats.kstwo.sf(observed, n)),
-            detectable=min(1.0, threshold + sqrt(0.5 * log(1 / _MISS) / n)),
+            resolution=min(1.0, threshold + sqrt(0.5 * log(1 / _MISS) / n)),
+            departure="law",
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, cdf=cdf)
+
+
+def _room(width: float, allowed: float, error: float, critical: float) -> float:
+    """Factor by which the variance found may grow before a rate is inconclusive."""
+    return (max(width - allowed, 0.0) / (error * critical)) ** 2
 
 
 @lru_cache(maxsize=64)
@@ -332,8 +351,8 @@ def binomial(
             1.0, 2 * np.minimum(stats.binom.cdf(hits, total, p), stats.binom.sf(hits - 1, total, p))
         )
         worst = np.unravel_index(int(np.argmin(p_values)), p_values.shape)
-        detectable = _detectable_probability(p, total, each)
-        if detectable is None:
+        resolution = _detectable_probability(p, total, each)
+        if resolution is None:
             raise ValueError(f"trials are too few for any outcome to fail at {alarm:g}")
         p_value = min(1.0, float(p_values[worst]) * hits.size)
         return Outcome(
@@ -343,9 +362,11 @@ def binomial(
             n=int(total.sum()),
             passed=p_value > alarm,
             method=f"binomial, exact{simultaneous(hits.size)}",
+            sampling="random",
             false_alarm=alarm,
             p_value=p_value,
-            detectable=detectable,
+            resolution=resolution,
+            departure="share",
         )
 
     return weigh(
@@ -412,7 +433,7 @@ def covariance_equals(
     -------
     Evidence
         `observed` is the sample covariance's entry that deviates most in standard errors,
-        `error` its standard error under the claim; `detectable` is a variance added to any
+        `error` its standard error under the claim; `resolution` is a variance added to any
         one coordinate as independent noise.
     """
     alarm = level("false_alarm", false_alarm)
@@ -453,9 +474,11 @@ def covariance_equals(
             n=n,
             passed=p_value > alarm,
             method=f"Bartlett factor of the whitened scatter{simultaneous(p_values.size)}",
+            sampling="random",
             false_alarm=alarm,
             p_value=p_value,
-            detectable=float((ratio - 1) * np.diag(sigma).max()),
+            resolution=float((ratio - 1) * np.diag(sigma).max()),
+            departure="variance",
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, expected=expected)
@@ -469,6 +492,8 @@ def statistic_below(
     false_alarm: float,
     how: str,
     n: int,
+    resolution: float | None = None,
+    departure: Departure = "value",
     reason: str = "",
     control: Control,
 ) -> Evidence:
@@ -486,7 +511,12 @@ def statistic_below(
     how : str
         The statistic and its null law.
     n : int
-        Number of samples behind it.
+        Number of independent samples behind it.
+    resolution : float, optional
+        A departure from the claim, in its own units, at which the statistic exceeds the
+        threshold with probability at least 0.99, derived or found by putting one in.
+    departure : str
+        What `resolution` is a departure of, see `Evidence`.
     reason : str
     control : Control
         May replace `statistic`.
@@ -501,6 +531,7 @@ def statistic_below(
     if not isinstance(how, str) or not how.strip():
         raise ValueError(f"how must name the statistic and its null law, got {how!r}")
     count = _validate.integer("n", n, least=1)
+    worth = None if resolution is None else real_number("resolution", resolution, least=0.0)
 
     def judge(statistic: float) -> Outcome:
         value = real_number("statistic", statistic)
@@ -511,7 +542,10 @@ def statistic_below(
             n=count,
             passed=value < critical,
             method=how,
+            sampling="random",
             false_alarm=alarm,
+            resolution=worth,
+            departure=departure,
         )
 
     return weigh(check, "statistical", judge, control, reason=reason, statistic=statistic)
@@ -570,7 +604,14 @@ def rate(
     Raises
     ------
     ValueError
-        If the half-width exceeds `resolution`: the data are inconclusive.
+        If the sizes or values are not of this kind, or the tolerance of values without
+        replicas exceeds `resolution`.
+
+    Notes
+    -----
+    Where the half-width found from replicas exceeds `resolution` the data are inconclusive: the
+    check fails, and a control for which it does is not rejected. The chance of this is part of
+    the level reported.
 
     Examples
     --------
@@ -603,7 +644,8 @@ def rate(
             if tolerance is None:
                 raise ValueError("tolerance must be given when values have no replicas")
             allowed = real_number("tolerance", tolerance, least=0.0)
-            half, risk, p_value, detectable = allowed, 0.0, None, None
+            half, risk, p_value = allowed, 0.0, None
+            found = allowed + abs(slope - want)
             passed = abs(slope - want) <= allowed
             method = f"least-squares slope over {scale.size} sizes"
         else:
@@ -617,30 +659,41 @@ def rate(
             else:
                 freedom = r - 1
                 variance = slopes.var(ddof=1)
+            skew = student.skewness(slopes[:, np.newaxis])
             error = sqrt(float(variance) / r)
             if error == 0:
                 raise ValueError("values do not vary over replicas: pass one row and a tolerance")
             half = allowed + error * float(stats.t.isf(alarm / 2, freedom))
             excess = max(abs(slope - want) - allowed, 0.0)
             p_value = float(2 * stats.t.sf(excess / error, freedom))
-            passed, risk = p_value > alarm, alarm
-            detectable = allowed + error * _detectable_in_standard_errors(alarm, freedom)
+            passed = p_value > alarm
+            critical = float(stats.t.isf(alarm / 2, freedom))
+            risk = min(1.0, max(alarm, sum(student.tail(freedom + 1, critical, skew))))
+            # The slope is also known to no better than `half`, or the check is inconclusive.
+            risk += float(stats.chi2.sf(freedom * _room(width, allowed, error, critical), freedom))
+            found = allowed + error * _detectable_in_standard_errors(alarm, freedom)
             method = f"t-test of the slope over {scale.size} sizes, {freedom} degrees of freedom"
-        if half > width:
-            raise ValueError(
-                f"inconclusive: the slope {slope:.3g} is known only within {half:.2g}, tolerance "
-                f"included, more than resolution = {width:g}; take more replicas or wider sizes"
+        vague = half > width
+        if vague:
+            method = (
+                f"inconclusive: the slope is known only within {half:.2g}, tolerance included, "
+                f"more than resolution = {width:g}; take more replicas or wider sizes"
             )
+            if data.ndim == 1:
+                raise ValueError(method)
         return Outcome(
             observed=slope,
             expected=want,
             error=half,
             n=int(data.size),
-            passed=passed,
+            passed=passed and not vague,
             method=method,
-            false_alarm=risk,
+            sampling="random" if risk else "none",
+            false_alarm=min(risk, 1 - 1e-9),
             p_value=p_value,
-            detectable=detectable,
+            resolution=found,
+            departure="exponent",
+            inconclusive=vague,
         )
 
     return weigh(

@@ -78,7 +78,7 @@ def award(claim: Claim, evidence: Sequence[Evidence]) -> Finding:
     ------
     ClaimError
         If a check failed, a control passed, a number is not finite, or the printed formula
-        of a corrected or refuted claim was not put to the same check.
+        of a corrected or false claim was not put to the same check.
     """
     found = faults(claim, evidence)
     if found:

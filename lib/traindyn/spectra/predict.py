@@ -40,13 +40,16 @@ class BlockPrediction:
     edges : tuple of float
         Lowest and highest point of the bulk; NaN where there is none.
     outliers : ndarray, shape (m,)
-        Eigenvalues outside the bulk, decreasing in absolute value; all of them where there is
-        no bulk.
+        Eigenvalues outside the bulk with less than one bulk eigenvalue farther from zero,
+        decreasing in absolute value; all of them where there is no bulk.
     overlaps : ndarray, shape (m,)
         Squared cosine between each outlier's eigenvector and the block's own parameter.
     alignment : float
         Predicted :func:`traindyn.linalg.alignment` of the parameter with the eigenspace of
         its leading outliers, at most :meth:`~traindyn.problems.base.Problem.outlier_count`.
+    inner : ndarray, shape (n,)
+        Other eigenvalues outside the support, decreasing in absolute value: in a gap between
+        two parts of the bulk or between zero and the bulk. They are not among the leading ones.
     """
 
     law: WeightedMarchenkoPastur | None
@@ -54,6 +57,7 @@ class BlockPrediction:
     outliers: Array
     overlaps: Array
     alignment: float
+    inner: Array
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,8 @@ class PredictedFilm:
     lower, upper : dict of ndarray, shape (T, blocks)
         Bulk edges, by matrix; NaN for blocks without a bulk.
     outliers : dict of ndarray, shape (T, blocks, r)
-        Decreasing in absolute value, NaN where there is no further outlier.
+        Those of :class:`BlockPrediction`: decreasing in absolute value, NaN where there is no
+        further outlier.
     alignment : dict of ndarray, shape (T, blocks)
     """
 
@@ -150,14 +155,27 @@ def _predict(
         held = np.ones_like(values)
     order = np.argsort(-np.abs(values), kind="stable")
     overlaps = (vectors.T @ (parameter / np.linalg.norm(parameter))) ** 2 * held
-    leading = order[: problem.outlier_count(block)]
+    farther = _mass_beyond(law, values[order]) * (problem.dimension - embedding.small.dimension)
+    outer = order[farther < 1]
+    leading = outer[: problem.outlier_count(block)]
     return BlockPrediction(
         law,
         (float(edges[0]), float(edges[-1])),
-        values[order],
-        overlaps[order],
+        values[outer],
+        overlaps[outer],
         float(np.sqrt(min(overlaps[leading].sum(), 1.0))),
+        values[order[farther >= 1]],
     )
+
+
+def _mass_beyond(law: WeightedMarchenkoPastur | None, values: Array) -> Array:
+    """Mass of the bulk farther from zero than each value; none where there is no bulk."""
+    size = np.abs(values)
+    mass = np.zeros(size.size)
+    inside = np.zeros(size.size, dtype=bool) if law is None else size < np.abs(law.edges).max()
+    if law is not None and np.any(inside):
+        mass[inside] = 1 - law.cdf(size[inside]) + law.cdf(-size[inside])
+    return mass
 
 
 def along(

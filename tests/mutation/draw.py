@@ -1,0 +1,319 @@
+"""Random mutations: of errors nobody chose, how many do the checks and the tests notice?
+
+A change is drawn from all lines of the library that chapters reach, as many from each room: an
+operator exchanged, a sign dropped, a constant doubled, an exponent off by one half. The chapters
+that reach the line run against a copy of the library with the change, the shortest first, until a
+check notices; then the unit tests of the changed file run. Changes that change nothing are listed
+with the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked
+at a number there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import slices
+from mutate import PATIENCE, ROOT, Bench, Mutation
+from reach import Reach, definitions
+
+from traindyn.ledger.registry import Registry, load_registry
+
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+#: Rooms without mathematics of their own.
+OUTSIDE = {
+    "_cluster", "_validate", "book", "cli", "conformance", "data", "figures", "interactive",
+    "ledger", "parallel",
+}  # fmt: skip
+#: Chapters that run for one change, at most.
+MOST = 3
+_EXCHANGED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+_SIGN = {ast.Add: r"\+", ast.Sub: "-", ast.Mult: r"\*", ast.Div: "/"}
+#: Arguments that name axes, shapes and orders, not quantities.
+_STRUCTURE = {"axis", "axes", "ndmin", "ddof", "dtype", "order", "ndim", "shape", "size"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one place of a file.
+
+    Attributes
+    ----------
+    file : str
+        Below ``lib/traindyn``.
+    line : int
+    kind : {"operator", "sign", "constant", "exponent"}
+    start, end : int
+        Place in the text of the file.
+    new : str
+        What replaces it.
+    was, becomes : str
+        The line before and after.
+    chapters : tuple of str
+        Chapters that reach it.
+    """
+
+    file: str
+    line: int
+    kind: str
+    start: int
+    end: int
+    new: str
+    was: str
+    becomes: str
+    chapters: tuple[str, ...]
+
+    @property
+    def room(self) -> str:
+        """Name of the room: a folder of the library, or a file that stands alone."""
+        return Path(self.file).with_suffix("").parts[0]
+
+    def mutation(self, library: Path) -> Mutation:
+        """Return the change as a replacement of the whole file."""
+        text = (library / self.file).read_text(encoding="utf8")
+        changed = text[: self.start] + self.new + text[self.end :]
+        return Mutation(f"{self.file}:{self.line}", "", self.file, text, changed, self.kind)
+
+
+def changes(reach: Reach, library: Path) -> Iterator[Change]:
+    """Yield all changes of lines that some chapter reaches."""
+    for name, module in reach.modules.items():
+        file = module.path.relative_to(library).as_posix()
+        if Path(file).with_suffix("").parts[0] in OUTSIDE:
+            continue
+        text = module.path.read_text(encoding="utf8")
+        starts = np.cumsum([0, *(len(line.encode()) for line in text.splitlines(keepends=True))])
+        data = text.encode()
+        for own, node in definitions(module.tree).items():
+            chapters = tuple(sorted(reach.chapters.get((name, own), ())))
+            if not chapters or not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            for kind, (start, end), new in _places(node, data, starts):
+                a, b = len(data[:start].decode()), len(data[:end].decode())
+                line = text[:a].count("\n")
+                head = text.rfind("\n", 0, a) + 1
+                tail = text.find("\n", b)
+                yield Change(
+                    file,
+                    line + 1,
+                    kind,
+                    a,
+                    b,
+                    new,
+                    " ".join(text[head:tail].split()),
+                    " ".join((text[head:a] + new + text[b:tail]).split()),
+                    chapters,
+                )
+
+
+def _places(
+    root: ast.stmt, data: bytes, starts: np.ndarray
+) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """Yield kind, place in bytes and replacement of each change inside a definition."""
+
+    def first(node: ast.expr) -> int:
+        return int(starts[node.lineno - 1]) + node.col_offset
+
+    def last(node: ast.expr) -> int:
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return int(starts[node.end_lineno - 1]) + node.end_col_offset
+
+    for node in _formulas(root):
+        if isinstance(node, ast.BinOp) and type(node.op) in _EXCHANGED:
+            gap = data[last(node.left) : first(node.right)].decode()
+            found = re.search(_SIGN[type(node.op)], gap)
+            if found:
+                place = last(node.left) + found.start()
+                yield "operator", (place, place + 1), _EXCHANGED[type(node.op)]
+            for part in (node.left, node.right):
+                if _number(part):
+                    new = f"({2 * part.value})"  # type: ignore[attr-defined]
+                    yield "constant", (first(part), last(part)), new
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _number(node.right):
+            new = f"{node.right.value - 0.5}"  # type: ignore[attr-defined]
+            yield "exponent", (first(node.right), last(node.right)), new
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            if not _number(node.operand):
+                yield "sign", (first(node), first(node) + 1), ""
+
+
+def _number(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+        and node.value != 0
+    )
+
+
+def _formulas(root: ast.AST) -> Iterator[ast.AST]:
+    """Walk through expressions, but not into messages, types, indices, shapes and loops' ranges."""
+    for node in ast.iter_child_nodes(root):
+        if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.arguments):
+            continue
+        if isinstance(node, ast.Subscript):
+            yield from _formulas(ast.Expr(node.value))
+            continue
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            yield from _formulas(ast.Expr(node.value))
+            continue
+        if isinstance(node, ast.keyword) and node.arg in _STRUCTURE:
+            continue
+        if isinstance(node, ast.Call) and _called(node) in {"range", "reshape", "empty", "zeros"}:
+            continue
+        yield node
+        yield from _formulas(node)
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def draw(all_changes: list[Change], number: int, *, rng: np.random.Generator) -> list[Change]:
+    """Draw changes, as many from each room, in turn, and in a room as many of each kind."""
+    rooms: dict[str, dict[str, list[Change]]] = defaultdict(lambda: defaultdict(list))
+    for change in all_changes:
+        rooms[change.room][change.kind].append(change)
+    chosen: list[Change] = []
+    names = sorted(rooms)
+    while len(chosen) < number and names:
+        for name in list(names):
+            kinds = sorted(kind for kind, left in rooms[name].items() if left)
+            if not kinds:
+                names.remove(name)
+            elif len(chosen) < number:
+                left = rooms[name][kinds[rng.integers(len(kinds))]]
+                chosen.append(left.pop(rng.integers(len(left))))
+    return chosen
+
+
+def put_to_checks(
+    bench: Bench, change: Change, registry: Registry, seconds: dict[str, float]
+) -> tuple[str, str]:
+    """Run chapters against the library with a change until a check notices it.
+
+    Returns
+    -------
+    outcome, said : str
+    """
+    worst, said = slices.SURVIVED, ""
+    for name in sorted(change.chapters, key=lambda chapter: seconds.get(chapter, 0.0))[:MOST]:
+        claims = [claim.id for claim in registry.of_chapter(name)]
+        chapter = registry.path.parent / f"{name}.md"
+        results = bench.run(chapter, claims, change.mutation(bench.library))
+        caught = [claim for claim, one in results.items() if one.outcome == slices.CAUGHT]
+        if caught:
+            return slices.CAUGHT, f"{name}: {', '.join(caught)}"
+        crashed = [one.said for one in results.values() if one.outcome == slices.CRASHED]
+        if crashed:
+            worst, said = slices.CRASHED, f"{name}: {crashed[0][-160:]}"
+    return worst, said
+
+
+def put_to_tests(bench: Bench, change: Change) -> str:
+    """Run the unit tests of the changed file, then those of its room: caught, or survived."""
+    file = Path(change.file)
+    mirrored = ROOT / "tests" / file.parent / f"test_{file.stem.lstrip('_')}.py"
+    alone = file.parent == Path()
+    places = [mirrored] if alone else [mirrored, ROOT / "tests" / change.room]
+    for place in places:
+        if place.exists() and not _passes(bench, place):
+            return slices.CAUGHT
+    return slices.SURVIVED
+
+
+def _passes(bench: Bench, tests: Path) -> bool:
+    """Whether some tests pass with the changed copy of the library."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", str(tests)]
+    environment = {**os.environ, "PYTHONPATH": str(bench.folder / "lib")}
+    environment["NUMBA_CACHE_DIR"] = str(bench.folder / "numba-tests")
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    """Count outcomes by room."""
+    heads = ("room", "drawn", "equivalent", "by a check", "crashed", "missed", "by a test")
+    lines = ["".join(f"{head:>13s}" for head in heads)]
+    rooms = sorted({str(row["room"]) for row in rows})
+    for room in [*rooms, "all"]:
+        mine = [row for row in rows if room in ("all", row["room"])]
+        checks = Counter(row["checks"] for row in mine)
+        tests = Counter(row["tests"] for row in mine)
+        numbers = (
+            len(mine),
+            checks["equivalent"],
+            checks[slices.CAUGHT],
+            checks[slices.CRASHED],
+            checks[slices.SURVIVED],
+            tests[slices.CAUGHT],
+        )
+        lines.append(f"{room:>13s}" + "".join(f"{number:13d}" for number in numbers))
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Draw changes, run them and print a table by room (command line)."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=40)
+    parser.add_argument("--draw", type=int, default=1, help="seed of the draw")
+    parser.add_argument("--build", type=Path, default=ROOT / "_build" / "mutation")
+    parser.add_argument("--ledger", type=Path, default=ROOT / "_build" / "quick" / "ledger.json")
+    parser.add_argument("--seed", type=int, default=2024)
+    options = parser.parse_args(arguments)
+    registry = load_registry(ROOT / "book" / "claims.toml")
+    library = ROOT / "lib" / "traindyn"
+    found = list(changes(Reach(ROOT / "lib", ROOT / "book"), library))
+    chosen = draw(found, options.number, rng=np.random.default_rng(options.draw))
+    print(f"mutation: {len(chosen)} of {len(found)} possible changes", flush=True)
+    same = {
+        (entry["file"], entry["was"], entry["becomes"])
+        for entry in tomllib.loads(EQUIVALENT.read_text(encoding="utf8")).get("change", [])
+    }
+    seconds = {}
+    if options.ledger.is_file():
+        entries = json.loads(options.ledger.read_text(encoding="utf8"))["chapters"]
+        seconds = {entry["chapter"]: entry["seconds"] for entry in entries}
+    place = options.build / "bench-draw"
+    place.mkdir(parents=True, exist_ok=True)
+    bench = Bench(place.resolve(), library, profile="quick", seed=options.seed)
+    rows: list[dict[str, object]] = []
+    for change in chosen:
+        row: dict[str, object] = {**asdict(change), "room": change.room, "said": ""}
+        if (change.file, change.was, change.becomes) in same:
+            row |= {"checks": "equivalent", "tests": "equivalent"}
+        else:
+            row["checks"], row["said"] = put_to_checks(bench, change, registry, seconds)
+            row["tests"] = put_to_tests(bench, change)
+        rows.append(row)
+        print(f"{row['checks']:>10} {row['tests']:>10} {change.file}:{change.line} {change.kind}")
+        print(f"{'':22}{change.was}\n{'':22}{change.becomes}\n{'':22}{row['said']}", flush=True)
+        (options.build / "draw.json").write_text(json.dumps(rows, indent=1), encoding="utf8")
+    print(table(rows))
+    counted = [row for row in rows if row["checks"] not in ("equivalent", slices.CRASHED)]
+    noticed = sum(row["checks"] == slices.CAUGHT for row in counted)
+    print(f"mutation: checks notice {noticed} of {len(counted)} that do not crash")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Random mutations are changes of formulas, of reached lines, and spread over all rooms."""
+
+import ast
+from collections import Counter
+
+import draw
+import numpy as np
+import pytest
+from mutate import ROOT
+from reach import Reach
+
+LIBRARY = ROOT / "lib" / "traindyn"
+
+
+@pytest.fixture(scope="module")
+def changes() -> list[draw.Change]:
+    """All changes of the library."""
+    return list(draw.changes(Reach(ROOT / "lib", ROOT / "book"), LIBRARY))
+
+
+def test_each_change_is_another_formula(changes: list[draw.Change]) -> None:
+    """A change that cannot be parsed, or means the same, would count as noticed or missed."""
+    rng = np.random.default_rng(1)
+    for index in rng.choice(len(changes), 60, replace=False):
+        mutation = changes[index].mutation(LIBRARY)
+        assert ast.dump(ast.parse(mutation.new)) != ast.dump(ast.parse(mutation.old))
+        assert mutation.new.count("\n") == mutation.old.count("\n")
+
+
+def test_draws_are_spread_over_rooms_and_kinds(changes: list[draw.Change]) -> None:
+    """The largest room must not take all draws, nor operators."""
+    rooms = {change.room for change in changes}
+    assert {"problems", "laws", "dmft", "spectra", "kernels"} <= rooms
+    assert rooms.isdisjoint(draw.OUTSIDE)
+    chosen = draw.draw(changes, 3 * len(rooms), rng=np.random.default_rng(2))
+    assert set(Counter(change.room for change in chosen).values()) == {3}
+    assert {change.kind for change in chosen} == {"operator", "sign", "constant", "exponent"}
+    assert len(set(chosen)) == len(chosen)
+    again = draw.draw(changes, 3 * len(rooms), rng=np.random.default_rng(2))
+    assert again == chosen
+
+
+def test_reach_follows_names_through_packages(tmp_path) -> None:
+    """Through re-exports, aliases and attributes of modules, and no further."""
+    package = tmp_path / "lib" / "toy"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from toy.one import outer\n")
+    (package / "one.py").write_text(
+        "from toy import two\n\ndef outer():\n    return two.inner()\n\ndef idle():\n    return 1\n"
+    )
+    (package / "two.py").write_text("def inner():\n    return 2\n")
+    book = tmp_path / "book"
+    book.mkdir()
+    cell = "---\nkernelspec:\n  name: python3\n---\n```{code-cell} python\n"
+    (book / "a.md").write_text(f"{cell}import toy as t\nt.outer()\n```\n")
+    (book / "b.md").write_text(f"{cell}from toy.two import inner\n```\n")
+    found = Reach(tmp_path / "lib", book).chapters
+    assert found["toy.one", "outer"] == {"a"} and found["toy.two", "inner"] == {"a"}
+    assert ("toy.one", "idle") not in found
+
+
+def test_table_counts_each_outcome_once() -> None:
+    """A crash is no catch, and an equivalent change is neither caught nor missed."""
+    rows = [
+        {"room": "laws", "checks": "caught", "tests": "caught"},
+        {"room": "laws", "checks": "crashed", "tests": "caught"},
+        {"room": "dmft", "checks": "survived", "tests": "survived"},
+        {"room": "dmft", "checks": "equivalent", "tests": "equivalent"},
+    ]
+    lines = draw.table(rows).splitlines()
+    assert lines[1].split() == ["dmft", "2", "1", "0", "0", "1", "0"]
+    assert lines[-1].split() == ["all", "4", "1", "1", "1", "1", "2"]

@@ -1,0 +1,166 @@
+"""Misprints used as controls, against the displays of the source (BGJ), transcribed here.
+
+A check that confirms a correction must reject the formula that the source prints, not another
+wrong one. Every formula below is written from the source's text, without the library's.
+"""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from traindyn.problems.spiked import Point, SpikedTensor, Statistics, printed
+from traindyn.problems.two_layer import Statistics as TwoLayer
+from traindyn.problems.two_layer import TwoLayerMixture, diffusive, limit
+from traindyn.problems.two_layer import printed as printed_two_layer
+from traindyn.problems.two_layer.equilibria import FixedSet
+
+M, R2, SIGNAL, RIDGE = 0.6, 0.8, 1.7, 0.3
+SQUARE = M**2 + R2
+
+
+def statistics(m=M, r2=R2):
+    """Return statistics of spiked PCA."""
+    return Statistics(np.asarray(m), np.asarray(r2))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_drift_with_ridge(k):
+    """Display before (7.3)."""
+    found = printed.printed_drift(SpikedTensor(k, 9, SIGNAL, RIDGE), statistics(), c_delta=0.7)
+    pull = 2 * M * (SIGNAL * k * M ** (k - 2) - k * SQUARE ** (k - 1) - RIDGE)
+    radius = -(4 * R2 - 4 * 0.7) * k * SQUARE ** (k - 1) - 2 * RIDGE * R2
+    np.testing.assert_allclose([found.m, found.r2], [pull, radius], rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_volatility(k):
+    """(7.3), with R^2 - m^2 for the R^2 - m that is typeset."""
+    rest, factor = SQUARE - M**2, 4 * k * (k - 1) * SQUARE ** (k - 2)
+    first = factor * M**2 + 4 * k * SQUARE ** (k - 1)
+    expected = [[first, factor * M * rest], [factor * M * rest, factor * rest**2]]
+    found = printed.printed_volatility(SpikedTensor(k, 9, SIGNAL), statistics())
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_hessian(k):
+    """Display of Section 7.2: half the Hessian of the population loss."""
+    x = np.array([0.5, 0.3, -0.7, 0.2])
+    square, v = x @ x, np.eye(4)[0]
+    grad_r2 = 2 * (x - x[0] * v)
+    outer, radial = np.outer, k * (k - 1) * square ** (k - 2)
+    half = (k * square ** (k - 1) - SIGNAL * k * (k - 1) * x[0] ** (k - 2)) * outer(v, v)
+    half += radial * outer(2 * x[0] * v + grad_r2, v)
+    half += radial * (2 * x[0] * outer(v, grad_r2) + outer(grad_r2, grad_r2))
+    half += 0.5 * k * square ** (k - 1) * 2 * (np.eye(4) - outer(v, v))
+    found = printed.printed_hessian(SpikedTensor(k, 4, SIGNAL), Point(x))
+    np.testing.assert_allclose(found, 2 * half, rtol=1e-12, atol=1e-14)
+
+
+def test_informative_points():
+    """Proposition 3.2 (2) with (7.5): both signs of both roots of the equation for R^2."""
+    signal = 4.0
+    found = printed.printed_informative(SpikedTensor(3, 9, signal), c_delta=1.0)
+    roots = np.roots([signal**-2, 0, 0, -1, 1])  # rho^4 / lambda^2 - rho + 1
+    rho = np.sort(roots[np.abs(roots.imag) < 1e-12].real)
+    m = np.sqrt(rho - 1)
+    np.testing.assert_allclose(sorted(u.m for u in found), np.sort(np.r_[m, -m]), rtol=1e-8)
+    assert all(u.r2 == pytest.approx(1) for u in found)
+
+
+def test_ridge_on_the_equator():
+    """Section 7.1: u2 = c - alpha/2, provided alpha < alpha_c(2) = 2 c."""
+    assert printed.printed_ridge_equator(c_delta=0.9, ridge=0.4).r2 == pytest.approx(0.9 - 0.2)
+    assert printed.printed_critical_ridge(c_delta=0.9) == pytest.approx(1.8)
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_diverging_signal(k):
+    """(3.3)."""
+    law = printed.printed_diverging_equator(SpikedTensor(k, 9, 1.0), 0.4)
+    m, r2 = 1.3, 0.8
+    drift = [2 * m * (k * 0.4 - k * r2 ** (k - 1)), -4 * k * r2 ** (k - 1) * (r2 - 1)]
+    np.testing.assert_allclose(law.drift(np.array([m, r2])), drift, rtol=1e-12)
+    noise = law.factor(np.array([m, r2]))
+    np.testing.assert_allclose(noise[:, 0], [2 * (k * r2 ** (k - 1)) ** 0.5, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_double_blow_up(k):
+    """(3.5), the same as (7.8)."""
+    law, m, r = printed.printed_double(SpikedTensor(k, 9, SIGNAL)), 1.3, -0.4
+    drift = [2 * k * (SIGNAL * (k == 2) * m ** (k - 1) - 1), -4 * k**2 * r]
+    np.testing.assert_allclose(law.drift(np.array([m, r])), drift, rtol=1e-12)
+    noise = np.diag([2 * k**0.5, 2 * (k * (k - 1)) ** 0.5])
+    np.testing.assert_allclose(law.factor(np.array([m, r])), noise, rtol=1e-12)
+
+
+HERE = TwoLayer(np.array([1.0, -0.7]), np.array([[1.0], [0.8]]), np.array([[0.7, 0.2], [0.2, 0.5]]))
+
+
+def binary(precision=np.inf, ridge=0.1):
+    """Return the binary mixture."""
+    return TwoLayerMixture.binary(2, 100, precision=precision, ridge=ridge)
+
+
+def test_preactivations():
+    """Lemma 8.1: m_i (1 + Z_i) + Z_i,perp with independent Z_i, and (8.1)."""
+    expected = np.array([[1.0 + 0.7, 0.2], [0.2, 0.64 + 0.5]]) / 2.0
+    found = printed_two_layer.printed_covariance(HERE, precision=2.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_exponential_bounds():
+    """Fact 8.1, exp(theta v m + theta^2 v^2 R / (2 lambda)), and the proof of Lemma 10.2."""
+    theta, v, m, gram, precision = 1.4, -0.6, 0.3, 0.5, 2.0
+    bound = np.exp(theta * v * m + theta**2 * v**2 * gram / (2 * precision))
+    found = printed_two_layer.printed_exponential_moment_bound(
+        theta * v, m, m**2 + gram, precision=precision
+    )
+    assert found == pytest.approx(bound)
+    missed = np.exp(-(m**2) * precision / (2 * (m**2 + gram)))
+    found = printed_two_layer.printed_negative_probability(m, m**2 + gram, precision=precision)
+    assert found == pytest.approx(missed)
+
+
+def test_losses():
+    """Section 8.2: the three values of the loss at fixed points."""
+    ridge = 0.1
+    size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
+    tail = np.log1p(np.exp(-size))
+    values = [np.log(2), 0.5 * (np.log(2) + tail + ridge * size), tail + 2 * ridge * size]
+    found = [
+        printed_two_layer.printed_loss(FixedSet(binary(), s)) for s in ((-1, -1), (0, 0), (0, 1))
+    ]
+    np.testing.assert_allclose(found, values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [[1.0, 0.8], [1.0, -0.8], [-0.5, 0.3]])
+def test_second_moments(m):
+    """Section 8.3: V between the second-layer weights at infinite precision."""
+    u = HERE._replace(m=np.array(m)[:, None])
+    v, m = HERE.v, np.array(m)
+    own = expit(-v * m)
+    share = np.outer(own, own) if m.prod() < 0 else np.full((2, 2), expit(-v @ m) ** 2)
+    found = printed_two_layer.printed_gradient_covariance(binary(), u)[:2, :2]
+    np.testing.assert_allclose(found, np.outer(m, m) / 4 * share, rtol=1e-12)
+
+
+def test_diffusion_on_the_circle():
+    """Proposition 4.3: plus sign before the sum; rank-one noise."""
+    problem, ridge = binary(), 0.1
+    size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
+    a = np.sqrt(size) * np.array([0.6, 0.8])
+    law = printed_two_layer.printed_around(problem, diffusive.quarter_circle(problem, a))
+    same = (ridge - 2 * ridge**2) * np.tile(np.outer(a, a), (2, 2))
+    swap = ridge * np.kron([[-1, 1], [1, -1]], np.eye(2))
+    np.testing.assert_allclose(law.matrix, swap + same, rtol=1e-10)
+    np.testing.assert_allclose(law.noise, ridge**2 * np.tile(np.outer(a, a), (2, 2)), rtol=1e-10)
+
+
+def test_kink():
+    """Remark 7: the response of a neuron with m_i = 0 vanishes."""
+    u = HERE._replace(m=np.array([[0.0], [0.8]]))
+    found = printed_two_layer.printed_kink_response(binary(), u)
+    assert found[0, 0] == 0
+    assert found[1, 0] == pytest.approx(limit.response(binary(), u)[1, 0])
