@@ -327,8 +327,8 @@ def test_resolution_sorts_the_weakest_first(written):
 
     text = written(change)["resolution"]
     assert text.index("<td>c1</td>") < text.index("<td>c0</td>")
-    assert "<td>c0</td><td>a departure of 20 %</td>" in text
-    assert "<td>c1</td><td>a departure of 0.6</td>" in text
+    assert "<td>c0</td><td>a departure of 20 %, from 1</td>" in text
+    assert "<td>c1</td><td>a departure of 0.6, from 1</td>" in text
     assert "<td>slope</td><td>an exponent off by 0.25</td>" in text
     assert "<td>slope</td><td>5: 20</td>" in text and "<td>c1</td><td>5:" not in text
 
@@ -339,7 +339,7 @@ def test_numbers_for_other_pages(ledger):
     numbers = report.substitutions(content)
     assert {name: int(numbers[name]) for name in content["counts"]} == content["counts"]
     expected = {"claims": "4", "checks": "5", "chapters": "2", "figures": "1", "minutes": "2"}
-    expected |= {"errata": "2", "numbers": "1", "slips": "0", "limits": "1"}
+    expected |= {"errata": "2", "falsehoods": "1", "numbers": "1", "slips": "0", "limits": "1"}
     assert expected.items() <= numbers.items()
     assert '<a href="ledger.html?verdict=false">1 false as stated</a>' in numbers["verdicts"]
     assert "want of data" not in numbers["verdicts"]

@@ -21,10 +21,10 @@ Entry = Mapping[str, Any]
 
 MEANING: dict[Finding, str] = {
     "confirmed": "holds, as far as its entry says under *Tested*",
-    "corrected": "a misprint: our formula holds, the printed one fails the same check",
-    "false": "false as stated; the entry gives the counter-example, and the repair if there is one",
+    "corrected": "our formula holds, the printed one fails the same check",
+    "false": "the entry gives the counter-example, and the repair if there is one",
     "partial": "holds in part; the entry says which",
-    "data": "undecided for want of data: the method was tested on a substitute",
+    "data": "the method was tested on a substitute",
 }
 
 #: Title of each class of errata, and what it means, the heaviest first.

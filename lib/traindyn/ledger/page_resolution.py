@@ -98,7 +98,7 @@ def _distribution(scale: _Scale, items: Sequence[Evidence]) -> str:
         for low, high in pairwise(limits)
     ]
     heads = [scale.format(limit) for limit in scale.limits]
-    return parts.counts(["excluded", *heads, "more", "all"], [[scale.title, *counts, len(found)]])
+    return parts.counts([scale.title, *heads, "more", "all"], [["checks", *counts, len(found)]])
 
 
 def _rest(items: Sequence[Evidence]) -> str:
@@ -124,8 +124,15 @@ def _weakest(scale: _Scale, checks: Sequence[tuple[Entry, Evidence]]) -> str:
         if (value := scale.measure(item)) is not None and value > scale.limits[0]
     ]
     measured.sort(key=lambda entry: (-entry[0], entry[1]["id"]))
-    rows = (_row(claim, item, excludes(item)) for _, claim, item in measured[:_WEAKEST])
+    rows = (_row(claim, item, _compared(item)) for _, claim, item in measured[:_WEAKEST])
     return parts.table("td-table", ("Claim", "Check", f"Excludes ({scale.title})"), rows)
+
+
+def _compared(item: Evidence) -> str:
+    """Return what a check excludes, with the value that it is a departure from."""
+    if item.departure in ("value", "variance"):
+        return f"{excludes(item)}, from {number(item.expected, 2)}"
+    return excludes(item)
 
 
 def _far(checks: Sequence[tuple[Entry, Evidence]]) -> Iterator[str]:

@@ -75,6 +75,8 @@ def excludes(item: Evidence) -> str:
     """
     if item.resolution is None:
         return "not computed"
+    if item.resolution == 0:
+        return "any departure"
     if item.departure == "exponent":
         return f"an exponent off by {number(item.resolution, 2)}"
     if item.departure == "law":
@@ -127,7 +129,7 @@ def _chances(item: Evidence) -> str:
     fails = f"a true claim fails with probability {number(item.false_alarm, 2)}"
     if item.false_pass:
         return f"{fails}, a false one passes with probability {number(item.false_pass, 2)}"
-    return f"{fails}; what is nearer than the departure above passes"
+    return f"{fails}; a false one that is nearer than the departure named may pass"
 
 
 def comparison(observed: Value, expected: Value) -> str:

@@ -121,6 +121,7 @@ def substitutions(ledger: Ledger) -> dict[str, str]:
         "minutes": f"{sum(entry['seconds'] for entry in ledger['chapters']) / 60:.0f}",
         **{name: str(found[name]) for name in FINDINGS},
         "errata": str(len(page_errata.errata(ledger))),
+        "falsehoods": str(found["false"]),
         "numbers": str(matters["number"]),
         "slips": str(matters["slip"]),
         "limits": str(sum(found[name] for name in UNSETTLED)),

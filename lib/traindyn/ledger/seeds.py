@@ -87,13 +87,15 @@ def moved(first: Evidence, second: Evidence) -> bool:
     """Whether an observation without a sampling model differs between two seeds.
 
     An identity may be checked at points that are drawn: then both its sides move. It counts
-    as moved if only the observation does.
+    as moved if only the observation does, and its tolerance is more than rounding.
     """
     if first.sampling != "none" or second.sampling != "none":
         return False
     change = _change(first.observed, second.observed)
     if first.kind == "identity":
-        return change > ROUNDING + _change(first.expected, second.expected)
+        drawn = _change(first.expected, second.expected) > ROUNDING
+        scale = max(1.0, float(np.max(np.abs(first.expected))))
+        return change > ROUNDING and not drawn and first.error > ROUNDING * scale
     return change > ROUNDING
 
 
