@@ -108,8 +108,8 @@ class Evidence:
     method : str
         How it was decided.
     p_value : float, optional
-        Corrected for the number of simultaneous comparisons; the check fails at or below
-        `false_alarm`.
+        Corrected for the number of simultaneous comparisons; the check fails at or below its
+        nominal level.
     resolution : float, optional
         The smallest departure that the check rejects with probability at least 0.99, in the
         units of what is compared; of an inequality the distance to its bound.

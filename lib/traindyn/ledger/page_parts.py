@@ -192,7 +192,8 @@ def counts(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
         cells = "".join(f"<td>{value}</td>" for value in others)
         body.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     return (
-        f'<div class="td-scroll"><table class="td-counts"><thead><tr>{head}</tr></thead>'
+        '<div class="td-scroll" tabindex="0"><table class="td-counts">'
+        f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>\n"
     )
 
