@@ -74,7 +74,7 @@ STYLE = """\
   border-bottom: 1px solid var(--pst-color-border, #8886)}
 .td-counts thead th {min-width: 4.5em}
 .td-counts :is(th, td):first-child {text-align: left}
-.td-printed, .td-ours {border-left: .25em solid var(--td-refuted, #c0392b); padding-left: .8em;
+.td-printed, .td-ours {border-left: .25em solid var(--td-false, #c0392b); padding-left: .8em;
   margin: .4em 0}
 .td-ours {border-left-color: var(--td-confirmed, #2e8b57)}
 :is(.td-printed, .td-ours) :is(p, div.math, mjx-container[display="true"]) {margin: 0 !important;
