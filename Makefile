@@ -131,7 +131,7 @@ SEEDS ?= 1 2 3
 
 seeds: $(READY)
 	@for seed in $(SEEDS); do \
-	  TRAINDYN_TALLY=1 $(MAKE) --no-print-directory --keep-going $(SIDE) notebooks \
+	  TRAINDYN_TALLY=1 TRAINDYN_FIGURES=none $(MAKE) --no-print-directory --keep-going $(SIDE) notebooks \
 	    PROFILE=quick B=_build/seeds/$$seed SEED=$$seed || true; done
 	@$(RUN).ledger seeds --claims book/claims.toml $(SEEDS:%=_build/seeds/%)
 

@@ -73,6 +73,12 @@ def luminance(colour):
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
+def test_nothing_is_drawn_where_no_figures_are_wanted(published, monkeypatch):
+    monkeypatch.setenv("TRAINDYN_FIGURES", "none")
+    figures.show(line, label="one", alt="a line")
+    assert not published
+
+
 @pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
 def test_text_and_lines_stand_out(theme):
     """Contrast: text at least 7, every line colour at least 2 against the page."""

@@ -110,6 +110,17 @@ def test_random_inequality_must_say_where_its_level_comes_from():
     assert evidence.false_alarm == 1e-6 and evidence.method == "Hoeffding"
 
 
+def test_bound_that_is_a_critical_value_has_the_level_of_its_test():
+    """A false claim that passes by chance was counted only by the one-sided tests."""
+    wrong = Control("higher", bound=3)
+    with pytest.raises(ValueError, match=r"how must say where false_pass = 0\.001"):
+        exceeds("gap", observed=2, bound=1, false_pass=1e-3, control=wrong)
+    with pytest.raises(ValueError, match="false_pass must be below 1, got 2"):
+        below("gap", observed=1, bound=2, false_pass=2, how="Kendall", control=wrong)
+    evidence = exceeds("gap", observed=2, bound=1, false_pass=1e-3, how="Kendall", control=wrong)
+    assert (evidence.sampling, evidence.false_alarm, evidence.false_pass) == ("random", 0, 1e-3)
+
+
 def test_ordering_finds_the_smallest_step():
     """Ties and reversals anywhere along the last axis must fail."""
     values = [[1, 2, 4], [0, 0.5, 3]]

@@ -332,3 +332,14 @@ def test_bad_inputs_are_named(call, message):
     """Data from which no verdict can follow raise instead of passing."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_estimate_counts_its_units_and_not_its_elements():
+    """Three estimates from one set of ten replicas were reported as n = 3."""
+    wrong = Control("less", estimate=0.0)
+    told = {"estimate": [2.0, 2.0, 2.0], "error": 0.1, "bound": 0.5, "control": wrong}
+    assert estimate_exceeds("e", **told).n == 3
+    assert estimate_exceeds("e", freedom=9, false_alarm=1e-3, **told).n == 10
+    assert estimate_exceeds("e", n=40, **told).n == 40
+    with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
+        estimate_exceeds("e", n=0, **told)

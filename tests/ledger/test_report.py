@@ -320,7 +320,8 @@ def test_resolution_sorts_the_weakest_first(written):
     def change(content):
         item = content["claims"][1]["evidence"][1]
         for index, resolution in enumerate((0.2, 0.6)):
-            coarse = {**item, "expected": 1.0, "resolution": resolution, "check": f"c{index}"}
+            coarse = {**item, "expected": 1.0, "scale": 1.0, "check": f"c{index}"}
+            coarse["resolution"] = resolution
             content["claims"][1]["evidence"].append(coarse)
         exponent = {**item, "departure": "exponent", "resolution": 0.25, "check": "slope"}
         content["claims"][1]["evidence"].append(exponent)

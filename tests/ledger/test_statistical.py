@@ -345,3 +345,20 @@ def test_bad_counts_are_named(change, message):
     good = {"successes": 3, "trials": 100, "expected": 0.5}
     with pytest.raises(ValueError, match=message):
         binomial("b", control=Control("one", expected=1), **{**good, **change})
+
+
+def test_resolution_of_many_is_measured_on_the_largest_value():
+    """A mean near zero beside large ones made a fine check look coarse."""
+    samples = np.random.default_rng(3).normal([0.01, 5.0], size=(400, 2))
+    evidence = mean_equals(
+        "two", samples=samples, expected=[0.01, 5.0], control=Control("0", expected=0)
+    )
+    assert evidence.scale == 5.0
+    assert evidence.relative_resolution() == evidence.resolution / 5.0
+    wide = covariance_equals(
+        "cov",
+        samples=samples @ np.diag([1, 2]),
+        expected=np.diag([1.0, 4.0]),
+        control=Control("eye", expected=np.eye(2)),
+    )
+    assert wide.scale == 4.0

@@ -104,6 +104,7 @@ def identity(
             method="largest deviation against the tolerance",
             # Beyond this, no position of the deviation within the tolerance saves the claim.
             resolution=bound + float(deviation[worst]),
+            scale=float(np.abs(want).max()),
         )
 
     return weigh(
@@ -111,16 +112,18 @@ def identity(
     )
 
 
-def _random(false_alarm: float, how: str) -> tuple[Sampling, float]:
-    """Check the stated probability that noise makes a true inequality fail."""
-    value = real_number("false_alarm", false_alarm, least=0.0)
-    if value >= 1:
-        raise ValueError(f"false_alarm must be below 1, got {value:g}")
-    if not isinstance(how, str) or (value > 0 and not how.strip()):
-        raise ValueError(f"how must say where false_alarm = {value:g} comes from, got {how!r}")
-    if value:
-        return "random", value
-    return ("every draw" if how.strip() else "none"), value
+def _risks(false_alarm: float, false_pass: float, how: str) -> dict[str, Any]:
+    """Check the stated probabilities of both errors; return the fields of the outcome."""
+    risks: dict[str, Any] = {}
+    for name, value in (("false_alarm", false_alarm), ("false_pass", false_pass)):
+        risk = real_number(name, value, least=0.0)
+        if risk >= 1:
+            raise ValueError(f"{name} must be below 1, got {risk:g}")
+        if not isinstance(how, str) or (risk > 0 and not how.strip()):
+            raise ValueError(f"how must say where {name} = {risk:g} comes from, got {how!r}")
+        risks[name] = risk
+    sampling: Sampling = "every draw" if how.strip() else "none"
+    return {**risks, "sampling": "random" if any(risks.values()) else sampling}
 
 
 def _inequality(
@@ -130,12 +133,13 @@ def _inequality(
     bound: ArrayLike,
     margin: float,
     false_alarm: float,
+    false_pass: float,
     how: str,
     reason: str,
     control: Control,
 ) -> Evidence:
     slack = real_number("margin", margin, least=0.0)
-    sampling, risk = _random(false_alarm, how)
+    risks = _risks(false_alarm, false_pass, how)
     words = "exceed" if sign > 0 else "stay below"
 
     def judge(observed: ArrayLike, bound: ArrayLike) -> Outcome:
@@ -151,8 +155,7 @@ def _inequality(
             n=int(got.size),
             passed=bool(gap[worst] > slack),
             method=how or f"must {words} the bound by more than the margin",
-            sampling=sampling,
-            false_alarm=risk,
+            **risks,
             resolution=max(float(gap[worst]) - slack, 0.0),
             departure="margin",
         )
@@ -167,6 +170,7 @@ def exceeds(
     bound: ArrayLike,
     margin: float = 0.0,
     false_alarm: float = 0.0,
+    false_pass: float = 0.0,
     how: str = "",
     reason: str = "",
     control: Control,
@@ -182,8 +186,11 @@ def exceeds(
         Non-negative.
     false_alarm : float
         If `observed` is random: a bound on the probability that a true claim fails.
+    false_pass : float
+        If the bound is the critical value of a one-sided test: its level, a bound on the
+        probability that the check passes although the claim is false.
     how : str
-        Where `false_alarm` comes from; required if it is positive. Without a false alarm,
+        Where these probabilities come from; required if one is positive. Without them,
         why a true claim passes whatever was drawn: required of every observation that moves
         with the seed, which the tally of seeds (:mod:`traindyn.ledger.seeds`) finds.
     reason : str
@@ -197,7 +204,9 @@ def exceeds(
         `expected` is the bound, `error` the margin, `resolution` how much further the value
         could move before the check fails.
     """
-    return _inequality(check, 1, observed, bound, margin, false_alarm, how, reason, control)
+    return _inequality(
+        check, 1, observed, bound, margin, false_alarm, false_pass, how, reason, control
+    )
 
 
 def below(
@@ -207,6 +216,7 @@ def below(
     bound: ArrayLike,
     margin: float = 0.0,
     false_alarm: float = 0.0,
+    false_pass: float = 0.0,
     how: str = "",
     reason: str = "",
     control: Control,
@@ -220,7 +230,9 @@ def below(
     >>> below("sine", observed=[0.1, 0.9], bound=1, control=Control("doubled", bound=0.5)).observed
     0.9
     """
-    return _inequality(check, -1, observed, bound, margin, false_alarm, how, reason, control)
+    return _inequality(
+        check, -1, observed, bound, margin, false_alarm, false_pass, how, reason, control
+    )
 
 
 def ordering(
@@ -254,7 +266,7 @@ def ordering(
         must come after expected. `error` is the margin.
     """
     slack = real_number("margin", margin, least=0.0)
-    sampling, risk = _random(false_alarm, how)
+    risks = _risks(false_alarm, 0.0, how)
 
     def judge(values: ArrayLike) -> Outcome:
         array = real_array("values", values)
@@ -270,8 +282,7 @@ def ordering(
             n=int(array.size),
             passed=bool(step[worst] > slack),
             method=how or f"smallest step, {'increasing' if increasing else 'decreasing'}",
-            sampling=sampling,
-            false_alarm=risk,
+            **risks,
             resolution=max(float(step[worst]) - slack, 0.0),
             departure="margin",
         )
@@ -313,7 +324,7 @@ def within(
     Evidence
         `expected` is the pair ``(low, high)``.
     """
-    sampling, risk = _random(false_alarm, how)
+    risks = _risks(false_alarm, 0.0, how)
 
     def judge(observed: ArrayLike, low: Any, high: Any) -> Outcome:
         got, spread = common_shape(
@@ -333,8 +344,7 @@ def within(
             n=int(got.size),
             passed=bool(room[worst] >= 0),
             method=how or "value and its error inside the band",
-            sampling=sampling,
-            false_alarm=risk,
+            **risks,
             resolution=max(float(room[worst]), 0.0),
             departure="margin",
         )

@@ -115,6 +115,9 @@ class Evidence:
         units of what is compared; of an inequality the distance to its bound.
     departure : {"value", "exponent", "law", "share", "variance", "margin", "side"}
         What `resolution` is a departure of.
+    scale : float, optional
+        Size of what is compared, where that is not the size of `expected`: of arrays the largest
+        expected value.
     reason : str
         Where the tolerance comes from.
     """
@@ -134,6 +137,7 @@ class Evidence:
     method: str = ""
     p_value: float | None = None
     resolution: float | None = None
+    scale: float | None = None
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -164,6 +168,21 @@ class Evidence:
         if self.resolution <= 1e-6 * max(scale, distance):
             return None
         return distance / self.resolution
+
+    def relative_resolution(self) -> float | None:
+        """Return the resolution over the size of what is compared; None if that is zero or a pair.
+
+        Examples
+        --------
+        >>> from traindyn.ledger import identity
+        >>> identity("two", observed=[1.0, 4.0], expected=[1.0, 4.0], tolerance=0.01,
+        ...          control=Control("one less", observed=[0.0, 3.0])).relative_resolution()
+        0.0025
+        """
+        if self.resolution is None or isinstance(self.expected, tuple):
+            return None
+        size = abs(self.expected) if self.scale is None else self.scale
+        return self.resolution / size if size else None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evidence:
@@ -202,7 +221,7 @@ class Evidence:
         )
 
 
-_OPTIONAL = ("method", "p_value", "resolution", "reason")
+_OPTIONAL = ("method", "p_value", "resolution", "scale", "reason")
 
 
 def _numbers(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -242,6 +261,7 @@ class Outcome:
     p_value: float | None = None
     resolution: float | None = None
     departure: Departure = "value"
+    scale: float | None = None
     #: Whether the samples were too few to say anything: neither a pass nor a rejection.
     inconclusive: bool = False
 

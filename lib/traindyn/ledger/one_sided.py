@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from traindyn import _validate
 from traindyn.ledger import student
 from traindyn.ledger.evidence import (
     Array,
@@ -202,6 +203,7 @@ def estimate_exceeds(
     error: ArrayLike,
     bound: ArrayLike,
     freedom: ArrayLike | None = None,
+    n: int | None = None,
     false_alarm: float = FALSE_ALARM,
     reason: str = "",
     control: Control,
@@ -223,6 +225,9 @@ def estimate_exceeds(
     freedom : array_like, optional
         Degrees of freedom of the errors, at least 1: q is then a quantile of Student's t,
         otherwise of the normal law (4.75 at a level of 1e-6).
+    n : int, optional
+        Number of independent units behind the estimates, for the record. Default: the degrees
+        of freedom and one, or the number of elements.
     false_alarm : float
         Level at which the opposite must be rejected.
     reason : str
@@ -241,7 +246,7 @@ def estimate_exceeds(
     ...     control=Control("other network", estimate=1.1)).passed
     True
     """
-    return _estimate(check, 1, estimate, error, bound, freedom, false_alarm, reason, control)
+    return _estimate(check, 1, estimate, error, bound, freedom, n, false_alarm, reason, control)
 
 
 def estimate_below(
@@ -251,6 +256,7 @@ def estimate_below(
     error: ArrayLike,
     bound: ArrayLike,
     freedom: ArrayLike | None = None,
+    n: int | None = None,
     false_alarm: float = FALSE_ALARM,
     reason: str = "",
     control: Control,
@@ -265,7 +271,7 @@ def estimate_below(
     ...     control=Control("other network", estimate=2.9)).passed
     True
     """
-    return _estimate(check, -1, estimate, error, bound, freedom, false_alarm, reason, control)
+    return _estimate(check, -1, estimate, error, bound, freedom, n, false_alarm, reason, control)
 
 
 def _mean(
@@ -306,6 +312,7 @@ def _estimate(
     error: ArrayLike,
     bound: ArrayLike,
     freedom: ArrayLike | None,
+    n: int | None,
     false_alarm: float,
     reason: str,
     control: Control,
@@ -314,6 +321,7 @@ def _estimate(
     degrees = np.array(np.inf) if freedom is None else real_array("freedom", freedom)
     if np.any(degrees < 1):
         raise ValueError(f"freedom must be at least 1, got {degrees.min():g}")
+    units = None if n is None else _validate.integer("n", n, least=1)
 
     def judge(estimate: ArrayLike, error: ArrayLike, bound: ArrayLike) -> Outcome:
         value, spread, limit, _ = common_shape(
@@ -324,7 +332,9 @@ def _estimate(
         )
         if np.any(spread <= 0):
             raise ValueError(f"error must be positive, got {spread.min():g}")
-        return _studentised(value, spread, limit, degrees, sign, alarm, value.size)
+        most = float(degrees.min())
+        count = units or (round(most) + 1 if np.isfinite(most) else value.size)
+        return _studentised(value, spread, limit, degrees, sign, alarm, count)
 
     return weigh(
         check,

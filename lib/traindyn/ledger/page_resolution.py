@@ -10,7 +10,7 @@ from itertools import pairwise
 from traindyn.ledger import page_parts as parts
 from traindyn.ledger.evidence import Evidence
 from traindyn.ledger.page_parts import Entry, Ledger
-from traindyn.ledger.render import excludes, number, share
+from traindyn.ledger.render import excludes, number
 
 #: Controls further away than this, in resolutions, say why.
 FAR = 10.0
@@ -28,8 +28,7 @@ class _Scale:
 
 
 def _value(item: Evidence) -> float | None:
-    found = item.resolution if item.departure in ("value", "variance") else None
-    return None if found is None else share(found, item.expected)
+    return item.relative_resolution() if item.departure in ("value", "variance") else None
 
 
 def _exponent(item: Evidence) -> float | None:
@@ -131,7 +130,8 @@ def _weakest(scale: _Scale, checks: Sequence[tuple[Entry, Evidence]]) -> str:
 def _compared(item: Evidence) -> str:
     """Return what a check excludes, with the value that it is a departure from."""
     if item.departure in ("value", "variance"):
-        return f"{excludes(item)}, from {number(item.expected, 2)}"
+        size = item.expected if item.scale is None else item.scale
+        return f"{excludes(item)}, from {number(size, 2)}"
     return excludes(item)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from traindyn.ledger.evidence import Evidence, Value
 from traindyn.ledger.registry import Finding
 from traindyn.ledger.verdict import Record
@@ -86,31 +88,26 @@ def excludes(item: Evidence) -> str:
     if item.departure == "variance":
         return f"a variance larger by {number(item.resolution, 2)}"
     if item.departure == "margin":
-        far = _relative(item.resolution, item.expected)
+        far = _relative(item)
         return f"a value {number(item.resolution, 2)}{far} nearer to the bound, and beyond it"
     if item.departure == "side":
-        far = _relative(item.resolution, item.expected)
+        far = _relative(item)
         return (
             "every value on the wrong side of the bound; a true value is seen from a distance of "
             f"{number(item.resolution, 2)}{far}"
         )
-    part = share(item.resolution, item.expected)
+    part = item.relative_resolution()
     if part is None or part > 0.5:
         return f"a departure of {number(item.resolution, 2)}"
+    single = item.scale is None or item.scale == np.max(np.abs(item.expected))
+    of = "" if single else " of the largest value compared"
     if part < 1e-6:
         return f"a relative departure of {number(part, 2)}"
-    return f"a departure of {number(100 * part, 2)} %"
+    return f"a departure of {number(100 * part, 2)} %{of}"
 
 
-def share(resolution: float, expected: Value) -> float | None:
-    """Return a resolution over the size of what is expected; None if that is zero or a pair."""
-    if isinstance(expected, tuple) or expected == 0:
-        return None
-    return resolution / abs(expected)
-
-
-def _relative(resolution: float, expected: Value) -> str:
-    part = share(resolution, expected)
+def _relative(item: Evidence) -> str:
+    part = item.relative_resolution()
     return "" if part is None or part > 10 else f" ({number(100 * part, 2)} %)"
 
 

@@ -151,6 +151,7 @@ def mean_equals(
             false_alarm=risk,
             p_value=p_value,
             resolution=allowed + factor * float(error.max()),
+            scale=float(np.abs(want).max()),
         )
 
     return weigh(
@@ -478,6 +479,7 @@ def covariance_equals(
             false_alarm=alarm,
             p_value=p_value,
             resolution=float((ratio - 1) * np.diag(sigma).max()),
+            scale=float(np.diag(sigma).max()),
             departure="variance",
         )
 
