@@ -74,6 +74,7 @@ def luminance(colour):
 
 
 def test_nothing_is_drawn_where_no_figures_are_wanted(published, monkeypatch):
+    """Runs that only count verdicts need no pictures."""
     monkeypatch.setenv("TRAINDYN_FIGURES", "none")
     figures.show(line, label="one", alt="a line")
     assert not published

@@ -62,6 +62,35 @@ def test_lower_bound() -> None:
         deep.gradient_moment_bound(0.5, 0.5, 3)
 
 
+def test_matrix_variances() -> None:
+    """Against the sum itself, with gradients of every neuron; control: the layers exchanged."""
+    network = deep.drop_edges(deep.densenet([4, 7, 6, 2]), 0.6, rng=3)
+    rng = np.random.default_rng(0)
+    weights, x = network.initial(rng=rng), rng.standard_normal(4)
+    found = deep.matrix_variances(network, weights, x, output=1)
+    mask = np.asarray(network.layers[-1].connection.mask)[1]
+    head = network.head(2)
+    inner = weights[: head.parameters]
+    ends = [network.layers[0].connection.parameters]
+    sums, gradients = head.values(inner, x[None])[0], []
+    for i in np.flatnonzero(mask[-6:]):
+        slope = deep.gradients(head, inner, x[None], output=int(i))[0]
+        gradients.append((2 * np.tanh(sums[i]) * (1 - np.tanh(sums[i]) ** 2), slope))
+    for a in range(2):
+        for b in range(2):
+            total = 0.0
+            for bend, slope in gradients:
+                first, second = (np.split(slope, ends)[part] for part in (a, b))
+                total = total + bend**2 * (first @ first) * np.outer(second, second)
+            expected = np.linalg.norm(total, 2) / mask.sum()
+            np.testing.assert_allclose(found.norms[a, b], expected, rtol=1e-10)
+    lengths = [[part @ part for part in np.split(slope, ends)] for _, slope in gradients]
+    np.testing.assert_allclose(found.squares, np.transpose(lengths), rtol=1e-10)
+    assert abs(found.norms[0, 0] / found.norms[0, 1] - 1) > 0.05
+    with pytest.raises(ValueError, match="at least two layers"):
+        deep.matrix_variances(deep.fully_connected([2, 1]), np.zeros(2), np.zeros(2))
+
+
 def test_incoming_norms_are_blocks() -> None:
     """The last column of blocks, by another route; and the gradients of the neurons."""
     network = deep.drop_edges(deep.densenet([4, 9, 8, 2]), 0.6, rng=1)

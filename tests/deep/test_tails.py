@@ -72,6 +72,33 @@ def test_series() -> None:
     np.testing.assert_allclose(deep.series_variance(single), 1, rtol=1e-15)
 
 
+def test_product_supremum() -> None:
+    """Against a search over all shifts of two numbers each; control: shifts of half the length."""
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((2, 30, 2))
+    angles = np.linspace(0, np.pi / 2, 181)
+    turns = np.exp(2j * np.pi * np.arange(180) / 180)
+    for radius in (0.0, 0.5, 1.5, 4.0):
+        found = deep.product_supremum(a, b, radius)
+        searched = [_search(one, other, radius, angles, turns) for one, other in zip(a, b)]
+        assert np.all(found >= np.array(searched) - 1e-12)
+        np.testing.assert_allclose(found, searched, atol=2e-3 * radius * (radius + 3))
+    half = deep.product_supremum(a, b, 2.0)
+    assert np.all(half < found)
+    with pytest.raises(ValueError, match="right must have shape"):
+        deep.product_supremum(a, b[:, :1], 1.0)
+
+
+def _search(a, b, radius: float, angles: np.ndarray, turns: np.ndarray) -> float:
+    """Largest modulus of the product: for a direction of one shift the other is explicit."""
+    best = 0.0
+    for angle in angles:
+        first, second = radius * np.cos(angle), radius * np.sin(angle)
+        moved = a + first * np.stack([turns.real, turns.imag], axis=1)
+        best = max(best, np.max(np.abs(moved @ b) + second * np.linalg.norm(moved, axis=1)))
+    return best
+
+
 def test_bad_arguments() -> None:
     """Each error names what is wrong."""
     with pytest.raises(ValueError, match=r"probability must be in \(0, 1\)"):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.linalg import expm
 
 from traindyn.diffusion import Diffusion
 from traindyn.effective import find, sde
@@ -17,6 +18,7 @@ from traindyn.problems.single_index import (
     RELU,
     TANH,
     BinaryMixture,
+    Explosion,
     Link,
     OnlinePCA,
     SingleIndex,
@@ -236,6 +238,24 @@ def test_printed_scales() -> None:
     """Square roots that do not belong there."""
     assert printed_norm_moment_bound(100, 4.0) == pytest.approx(100.0)
     assert printed_martingale_scale(100, delta=0.5, alpha=4.0) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("order", [3, 4])
+def test_mass_of_the_chain_against_its_exponential(order: int) -> None:
+    """Dense exponentials of the generator; control: steps ten times as long."""
+    limit = Explosion(order, 0.6, 0.4, 0.5)
+    places, generator = limit._chain(6.0)
+    row = np.zeros(places.size)
+    row[np.searchsorted(places, 1.4)] = 1.0
+    transition, step = expm(0.1 * generator), 0.1
+    expected, moved = [0.0], row
+    for _ in range(50):
+        moved = moved @ transition
+        expected.append(moved[-1])
+    found = limit._absorbed(generator, row, step, 50)
+    assert np.abs(found - expected).max() < 1e-5
+    slow = Explosion(order, 0.06, 0.04, 0.05)._absorbed(generator, row, step, 50)
+    assert np.abs(slow - expected).max() > 1e-5
 
 
 def test_diffusion_form_of_the_explosion() -> None:

@@ -149,6 +149,7 @@ EXAMPLES = {
         "network": NETWORK, "draws": 2, "point": POINT, "rng": 0,
     },
     "deep.propagation.incoming_norms": lambda: _of(NETWORK, output=0),
+    "deep.propagation.matrix_variances": lambda: _of(NETWORK, output=0),
     "deep.propagation.relu_gradient_moment": lambda: {"network": RECTIFIED, "point": POINT},
     "deep.sketch.Sketch.linearity": lambda: (
         deep.sketch("x*2 -> a*m -> y*1"), {"sizes": [2, 4, 8], "least": 0.25},
@@ -164,6 +165,7 @@ EXAMPLES = {
     "deep.tails.printed_series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
+    "deep.tails.product_supremum": lambda: {"left": MATRIX, "right": MATRIX, "radius": 1.0},
     "deep.tails.series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
@@ -212,6 +214,7 @@ REASONS = {
     "deep.network.Layer": "what builders put networks together from",
     "deep.network.Network": "put together by builders",
     "deep.propagation.IncomingNorms": _RECORD,
+    "deep.propagation.MatrixVariances": _RECORD,
     "deep.sketch.Group": "what sketch reads from a text",
     "deep.sketch.Sketch": "what sketch reads from a text",
     "deep.taylor.TaylorModel.descend": _UPDATE,

@@ -74,10 +74,12 @@ from traindyn.deep.network import Layer, Network  # noqa: E402
 from traindyn.deep.optimisers import OPTIMISERS, optimiser  # noqa: E402
 from traindyn.deep.propagation import (  # noqa: E402
     IncomingNorms,
+    MatrixVariances,
     dependence,
     gradient_moment_bound,
     gradient_squares,
     incoming_norms,
+    matrix_variances,
     relu_gradient_moment,
 )
 from traindyn.deep.sketch import Sketch, positions, sketch  # noqa: E402
@@ -86,6 +88,7 @@ from traindyn.deep.tails import (  # noqa: E402
     columns_threshold,
     linear_threshold,
     printed_series_threshold,
+    product_supremum,
     series_threshold,
     series_variance,
     vector_threshold,
@@ -115,6 +118,7 @@ __all__ = [
     "Linearisation",
     "Linearity",
     "LossHessian",
+    "MatrixVariances",
     "Model",
     "Network",
     "Sketch",
@@ -147,11 +151,13 @@ __all__ = [
     "linear_threshold",
     "linearise",
     "linearity",
+    "matrix_variances",
     "narrow",
     "optimiser",
     "perceptron",
     "positions",
     "printed_series_threshold",
+    "product_supremum",
     "random_graph",
     "relu_gradient_moment",
     "residual",

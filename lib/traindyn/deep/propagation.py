@@ -24,16 +24,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import ACTIVATIONS, identity
+from traindyn.deep.activations import ACTIVATIONS, derivatives, identity
 from traindyn.deep.connections import mask_of
 from traindyn.deep.network import RNG, Network, forward, read
 
 __all__ = [
     "IncomingNorms",
+    "MatrixVariances",
     "dependence",
     "gradient_moment_bound",
     "gradient_squares",
     "incoming_norms",
+    "matrix_variances",
     "relu_gradient_moment",
 ]
 
@@ -55,6 +57,22 @@ class IncomingNorms:
     spectral: Array
     frobenius: Array
     count: int
+
+
+@dataclass(frozen=True)
+class MatrixVariances:
+    """Variances of the Gaussian series that make up a Hessian.
+
+    Attributes
+    ----------
+    norms : ndarray, shape (L - 1, L - 1)
+        The variances, by the layers of the weights.
+    squares : ndarray, shape (L - 1, n)
+        Squared lengths of the derivatives of the neurons that the output reads.
+    """
+
+    norms: Array
+    squares: Array
 
 
 def incoming_norms(
@@ -92,6 +110,57 @@ def incoming_norms(
         spectral.append(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
         frobenius.append(np.sqrt(np.trace(gram)))
     return IncomingNorms(np.array(spectral), np.array(frobenius), int(read_by.sum()))
+
+
+def matrix_variances(
+    network: Network, weights: ArrayLike, point: ArrayLike, *, output: int = 0
+) -> MatrixVariances:
+    r"""Matrix variances of the proof of linearity (ZHU A.33), for an output of the last layer.
+
+    With the scaled sums :math:`z_i` of the neurons of the last hidden layer that output k reads
+
+    .. math::
+
+       \mu_{l_1, l_2} = \frac{1}{m_k} \Big\| \sum_i \sigma''(z_i)^2
+       \Big| \frac{\partial z_i}{\partial w^{(l_1)}} \Big|^2
+       \frac{\partial z_i}{\partial w^{(l_2)}}
+       \Big( \frac{\partial z_i}{\partial w^{(l_2)}} \Big)^T \Big\| .
+
+    Parameters
+    ----------
+    network : Network
+        Of matrices, of at least two layers, with one activation in the last hidden layer.
+    weights : array_like, shape (P,)
+    point : array_like, shape (d,)
+    output : int
+
+    Returns
+    -------
+    MatrixVariances
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, an entry is not finite, or the network is not of this kind.
+    """
+    if network.depth < 2 or network.layers[-2].which is not None:
+        raise ValueError(
+            "network must have at least two layers and one activation in the last hidden one"
+        )
+    head = network.head(network.depth - 1)
+    row = _masks(network)[-1][network.check_output(output)]
+    # Of what the outputs read, the last hidden layer stands last.
+    read_by = row[-head.outputs :]
+    x = network.check_point(point)
+    jacobian, sums, squares = _of_sums(head, network.unpack(weights)[:-1], x)
+    bend = derivatives(network.layers[-2].activations[0], sums)[1][read_by] ** 2
+    rows = [np.asarray(d)[read_by] * np.sqrt(np.asarray(s)) for d, s in zip(jacobian, squares)]
+    lengths = np.array([np.sum(one**2, axis=1) for one in rows])
+    norms = [
+        [np.linalg.norm(np.sqrt(bend * length)[:, None] * one, 2) ** 2 for one in rows]
+        for length in lengths
+    ]
+    return MatrixVariances(np.array(norms) / np.count_nonzero(row), lengths)
 
 
 def dependence(network: Network) -> NDArray[np.int64]:
@@ -261,14 +330,34 @@ def _incoming(network: Network, arrays: Any, point: jax.Array) -> tuple[Any, Any
         inputs = forward(network, arrays, point, shifts)[1]
         return inputs[-1], inputs
 
-    zero = [jnp.zeros(layer.connection.size) for layer in network.layers]
-    jacobian, inputs = jax.jacrev(incoming, has_aux=True)(zero)
+    jacobian, inputs = jax.jacrev(incoming, has_aux=True)(_no_shifts(network))
+    return jacobian, _squares_read(network, inputs)
+
+
+@jax.jit
+def _of_sums(network: Network, arrays: Any, point: jax.Array) -> tuple[Any, Any, Any]:
+    """Differentiate the outputs in the sums of each layer; the outputs; |g|^2 of the sums."""
+
+    def outputs(shifts: Any) -> Any:
+        values, inputs = forward(network, arrays, point, shifts)
+        return values[-1], (values[-1], inputs)
+
+    jacobian, (values, inputs) = jax.jacrev(outputs, has_aux=True)(_no_shifts(network))
+    return jacobian, values, _squares_read(network, inputs)
+
+
+def _no_shifts(network: Network) -> list[jax.Array]:
+    return [jnp.zeros(layer.connection.size) for layer in network.layers]
+
+
+def _squares_read(network: Network, inputs: list[jax.Array]) -> list[Any]:
+    """Squared lengths of what the neurons of each layer read."""
     squares = []
     for layer, g in zip(network.layers, inputs):
         metric = layer.connection.metric(g, jnp.zeros(layer.connection.size))
         ones, nothing = jnp.ones(layer.connection.size), jnp.zeros(layer.connection.fan)
         squares.append(layer.connection.contract(metric, ones, nothing)[0])
-    return jacobian, squares
+    return squares
 
 
 @jax.jit
