@@ -15,7 +15,7 @@ endif
 B     := _build/$(PROFILE)
 READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
-RUN    = $(BIN)/python -m traindyn
+RUN    = $(BIN)/python -m claimbook
 UV    := _build/uv/bin/uv
 
 # The foundations, whose chapters are short, come last: no core waits long for the others.
@@ -26,8 +26,8 @@ NOTEBOOKS := $(CHAPTERS:%=$(B)/notebooks/%.ipynb)
 LEDGER    := $(B)/ledger.json
 SITE      := $(B)/html/index.html
 PAGES     := _config.yml _toc.yml $(shell find book -type f ! -name '.*' ! -name claims.toml)
-TOOLS     := $(wildcard lib/traindyn/book/*.py)
-RECORDS   := $(wildcard lib/traindyn/ledger/*)
+TOOLS     := $(wildcard lib/claimbook/pages/*.py lib/claimbook/site/*.py)
+RECORDS   := $(wildcard lib/claimbook/*.py lib/claimbook/*.json)
 
 # Chapters that run side by side (make -j) share the cores between their workers.
 CORES   = $(shell getconf _NPROCESSORS_ONLN)
@@ -87,9 +87,9 @@ book: $(SITE)
 
 ledger: $(LEDGER)
 
-# A stamp changes exactly when its chapter has to run again, see lib/traindyn/book/depends.py.
+# A stamp changes exactly when its chapter has to run again, see lib/claimbook/run/stamps.py.
 stamps: $(READY)
-	@$(RUN).book.depends --build $(B) --shared requirements.lock \
+	@$(RUN).run.stamps --build $(B) --shared requirements.lock \
 	  --settings profile=$(PROFILE) seed=$(SEED)
 
 $(STAMPS): stamps
@@ -97,7 +97,7 @@ $(STAMPS): stamps
 
 $(NOTEBOOKS): $(B)/notebooks/%.ipynb: $(B)/stamps/%.json
 	@LOKY_MAX_CPU_COUNT=$(WORKERS) NUMBA_NUM_THREADS=$(WORKERS) \
-	  $(RUN).book.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED)
+	  $(RUN).run.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED)
 
 # The ledger names the commit it was made from; the file changes when the commit does.
 head:
@@ -110,11 +110,11 @@ $(B)/head: head
 	@:
 
 $(LEDGER): $(NOTEBOOKS) $(B)/head book/claims.toml $(wildcard book/seeds.json) $(RECORDS)
-	@$(RUN).ledger build --claims book/claims.toml --notebooks $(B)/notebooks \
+	@$(RUN) build --claims book/claims.toml --notebooks $(B)/notebooks \
 	  --profile $(PROFILE) --seed $(SEED) --out $@
 
 $(SITE): $(LEDGER) $(PAGES) $(TOOLS) $(wildcard benchmarks/results.json)
-	@$(RUN).book.stage --build $(B)
+	@$(RUN).site.stage --build $(B)
 
 # The same book from as many workers as the first was not made with, in a folder of its own.
 AGAIN = $(B)-again
@@ -123,7 +123,7 @@ OTHER = $(if $(filter 1,$(WORKERS)),2,1)
 repeat: $(LEDGER)
 	@rm -rf $(AGAIN)
 	@$(MAKE) --no-print-directory ledger B=$(AGAIN) WORKERS=$(OTHER)
-	@$(RUN).ledger compare $(LEDGER) $(AGAIN)/ledger.json
+	@$(RUN) compare $(LEDGER) $(AGAIN)/ledger.json
 
 # The quick book at other seeds, each in its folder; what fails is counted, not refused. Runs that
 # are there already are not made again.
@@ -131,14 +131,14 @@ SEEDS ?= 1 2 3
 
 seeds: $(READY)
 	@for seed in $(SEEDS); do \
-	  TRAINDYN_TALLY=1 TRAINDYN_FIGURES=none $(MAKE) --no-print-directory --keep-going $(SIDE) notebooks \
+	  CLAIMBOOK_TALLY=1 TRAINDYN_FIGURES=none $(MAKE) --no-print-directory --keep-going $(SIDE) notebooks \
 	    PROFILE=quick B=_build/seeds/$$seed SEED=$$seed || true; done
-	@$(RUN).ledger seeds --claims book/claims.toml $(SEEDS:%=_build/seeds/%)
+	@$(RUN) seeds --claims book/claims.toml $(SEEDS:%=_build/seeds/%)
 
 notebooks: $(NOTEBOOKS)
 
 serve: $(SITE)
-	@$(RUN).book.serve $(B)/html --port $(PORT)
+	@$(RUN).site.serve $(B)/html --port $(PORT)
 
 # --------------------------------------------------------------------------------- tests
 

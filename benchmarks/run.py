@@ -29,6 +29,21 @@ import single_index
 import training
 
 RESULTS = Path(__file__).with_name("results.json")
+#: The chapter that uses most what a group of measurements is about.
+CHAPTERS = {
+    "Attention": "attention/particles",
+    "Catapults": "catapults/many-examples",
+    "Double descent": "foundations/double-descent",
+    "Effective dynamics": "effective-dynamics/theorem",
+    "Hessian norms of deep networks": "lazy-training/linearity",
+    "Kernels of wide networks": "lazy-training/tangent-kernel",
+    "Mean-field theory and full-batch descent": "phase-transitions/mean-field",
+    "SGD on the sphere, one step": "sample-complexity/information-exponent",
+    "SGD, one step": "alignment/training-dynamics",
+    "Spectra along a run": "alignment/alignment",
+    "Spectra of two layers": "alignment/xor-alignment",
+    "Training with catapults": "catapults/sgd",
+}
 LIBRARIES = (
     "numpy",
     "scipy",
@@ -88,6 +103,7 @@ def main() -> None:
             "python": platform.python_version(),
             **{library: found for library, found in versions.items() if found},
         },
+        "chapters": CHAPTERS,
         "rows": rows,
     }
     part = RESULTS.with_suffix(".part")

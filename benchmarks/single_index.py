@@ -7,7 +7,8 @@ import json
 from common import Row, best, row
 from threadpoolctl import threadpool_limits
 
-from traindyn.problems.single_index import TANH, OnlinePCA, SingleIndex, TeacherStudent, passages
+from companion.sample_complexity.information_exponent.passage import passages
+from traindyn.problems.single_index import TANH, OnlinePCA, SingleIndex, TeacherStudent
 from traindyn.sgd import direct
 
 GROUP = "SGD on the sphere, one step"

@@ -64,6 +64,12 @@ def _install_browser() -> str:
 
 
 @pytest.fixture(scope="session")
+def root() -> Path:
+    """Root of the repository."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Headless Chromium, installed if it is missing and may be installed."""
     from playwright.sync_api import sync_playwright

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from claimbook.run import execute
 from traindyn import _cluster, parallel
-from traindyn.book import execute
 
 #: The functions that travel stand in no module a worker could import, as in a notebook.
 NOTEBOOK: dict[str, Any] = {"__name__": "__main__"}

@@ -44,7 +44,7 @@ def test_every_panel_is_shown_in_both_themes_with_its_description(published):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures)
     assert pictures[0] != pictures[1]
     assert data["image/png"] == images[0][2]
-    assert metadata == {"traindyn": {"figure": "two", "alt": 'rises from 0 to "1" & falls'}}
+    assert metadata == {"claimbook": {"figure": "two", "alt": 'rises from 0 to "1" & falls'}}
 
 
 @pytest.mark.parametrize(

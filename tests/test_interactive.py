@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import vl_convert
 
+from claimbook import collect
 from traindyn import figures, interactive
-from traindyn.ledger import collect
 
 LEVEL = interactive.slider("level", "level a (metres)", start=0, stop=0.6, step=0.2, value=0.2)
 KIND = interactive.choice("kind", "kind", ["up", "down"], value="up")
@@ -80,7 +80,7 @@ def test_a_figure_has_all_its_versions(published):
     show()
     ((data, metadata),) = published
     assert list(data) == [interactive.MIME, "text/markdown", "image/png", "text/plain"]
-    assert metadata == {"traindyn": {"figure": "small", "alt": "a line"}}
+    assert metadata == {"claimbook": {"figure": "small", "alt": "a line"}}
     # A blank line would end the HTML within Markdown; HTML itself would win in JupyterLab.
     assert "\n\n" not in data["text/markdown"]
     assert "text/html" not in data

@@ -2,7 +2,7 @@
    Vega is fetched from this folder, and only by pages that have such a figure. */
 
 (() => {
-  const figures = [...document.querySelectorAll(".traindyn-interactive")];
+  const figures = [...document.querySelectorAll(".interactive-figure")];
   if (!figures.length) return;
 
   const NARROWEST = 320; /* Pixels a chart gets at least before charts stand side by side. */

@@ -1,4 +1,4 @@
-"""Training dynamics in high dimension: simulation, theory, and a verdict on each claim.
+"""Training dynamics in high dimension: simulation and theory.
 
 Rooms, from the ground up; a room imports only from those above it in this list.
 
@@ -24,7 +24,7 @@ Rooms, from the ground up; a room imports only from those above it in this list.
 `conformance`    whether the methods of a new problem agree with each other
 ===============  =====================================================================
 
-Apart stands `ledger` (claims and verdicts), in front of it `cli` and `book`.
+The claims of the book and the verdicts on them are recorded with :mod:`claimbook`.
 """
 
 __version__ = "0.1.0"

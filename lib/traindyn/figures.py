@@ -276,7 +276,7 @@ def publish(versions: Mapping[str, Any], *, label: str, alt: str) -> None:
 
     publish_display_data(
         {**versions, "text/plain": f"Figure {label}: {alt}"},
-        metadata={"traindyn": {"figure": label, "alt": alt}},
+        metadata={"claimbook": {"figure": label, "alt": alt}},
     )
 
 

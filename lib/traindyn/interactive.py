@@ -238,7 +238,7 @@ def show(
     # No end tag may stand inside a script.
     script = source.replace("</", "<\\/")
     markup = (
-        f'<div class="traindyn-interactive" role="group" aria-label="{html.escape(label)}">'
+        f'<div class="interactive-figure" role="group" aria-label="{html.escape(label)}">'
         f'{still}<script type="application/json">{script}</script></div>'
     )
     native = {"$schema": _SCHEMA, **spec, "config": _config(LIGHT)}

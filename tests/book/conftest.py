@@ -16,16 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from traindyn.book import serve
-from traindyn.ledger.report import PAGES
+from claimbook.report import PAGES
+from claimbook.site import serve
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def root() -> Path:
-    """Root of the repository."""
-    return ROOT
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +74,7 @@ seed = 1
 """
 
 _CLAIM = """\
-from traindyn.ledger import Chapter, Control, identity
+from claimbook import Chapter, Control, identity
 from toy.{module} import answer
 
 chapter = Chapter("part/{name}", profile=profile, seed=seed)

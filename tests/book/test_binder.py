@@ -17,7 +17,8 @@ import nbformat
 import pytest
 import yaml
 
-from traindyn.book import execute, links, pages
+from claimbook.run import chapters, execute
+from claimbook.site import links
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +124,14 @@ def test_every_launch_link_has_its_notebook(root: Path, site: Path, launched: Pa
             (target,) = parse_qs(parts.query)["urlpath"]
             assert target.startswith("lab/tree/")
             found.add(target.removeprefix("lab/tree/"))
-    chapters = pages.chapters(root / "book")
-    assert found == {f"book/{chapter}.ipynb" for chapter in chapters}
+    assert found == {f"book/{chapter}.ipynb" for chapter in chapters.chapters(root / "book")}
     for target in found:
         assert (launched / target).is_file()
 
 
 def test_launched_notebooks_are_those_of_the_book(root: Path, site: Path, launched: Path) -> None:
     """The notebook that opens could be another one than the notebook that was run."""
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         opened = nbformat.read(launched / "book" / f"{chapter}.ipynb", as_version=4)
         nbformat.validate(opened)
         assert opened.metadata.kernelspec.name == "python3"
@@ -153,7 +153,7 @@ def test_a_launched_notebook_runs(root: Path, launched: Path, tmp_path: Path) ->
     """
     import nbclient
 
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         path = launched / "book" / f"{chapter}.ipynb"
         notebook = nbformat.read(path, as_version=4)
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from traindyn.book import pages, stage
+from claimbook.run import chapters
+from claimbook.site import stage
 
 if TYPE_CHECKING:
     from axe_playwright_python.base import AxeResults
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = stage.expected(ROOT)
-CHAPTERS = {f"book/{name}" for name in pages.chapters(ROOT / "book")}
+CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 

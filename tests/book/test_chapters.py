@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from traindyn.book import execute, pages
+from claimbook.run import chapters, execute
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 SECTIONS = ("What is claimed", "Why", "Set-up", "Try it")
 
 
-@pytest.fixture(params=pages.chapters(BOOK))
+@pytest.fixture(params=chapters.chapters(BOOK))
 def notebook(request: pytest.FixtureRequest) -> NotebookNode:
     """Each chapter in turn, as a notebook."""
     return execute.read(BOOK / f"{request.param}.md")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from traindyn.ledger.registry import load_registry
+from claimbook.registry import load_registry
 
 NUMBERING = tomllib.loads(Path(__file__).with_name("numbering.toml").read_text(encoding="utf8"))
 CLAIMS = Path(__file__).parents[2] / "book" / "claims.toml"

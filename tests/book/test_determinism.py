@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import pytest
 
-from traindyn.ledger import MIME
+from claimbook import MIME
 
 if TYPE_CHECKING:
     from conftest import Toy
@@ -31,9 +31,9 @@ def found(notebook: dict[str, Any]) -> dict[str, Any]:
         if MIME in each
     }
     figures = {
-        meta["traindyn"]["figure"]: (each["image/png"], each.get("text/html"))
+        meta["claimbook"]["figure"]: (each["image/png"], each.get("text/html"))
         for meta, each in data
-        if "figure" in meta.get("traindyn", {})
+        if "figure" in meta.get("claimbook", {})
     }
     assert claims
     assert figures
@@ -45,13 +45,13 @@ def found(notebook: dict[str, Any]) -> dict[str, Any]:
 def test_other_workers_find_the_same(chapter: str, root: Path, site: Path, tmp_path: Path) -> None:
     """Threads that share a stream, or sums in the order of arrival, would differ."""
     built = json.loads((site.parent / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf8"))
-    made = built["metadata"]["traindyn"]
+    made = built["metadata"]["claimbook"]
     workers = 2 if made["workers"] == 1 else 1
     target = tmp_path / "again.ipynb"
     options = {"profile": made["profile"], "seed": made["seed"], "output": target}
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "traindyn.book.execute", f"book/{chapter}.md"),
+            *(sys.executable, "-m", "claimbook.run.execute", f"book/{chapter}.md"),
             *(f"--{name}={value}" for name, value in options.items()),
             f"--build={site.parent.parent}",
         ],
@@ -68,7 +68,7 @@ def test_other_workers_find_the_same(chapter: str, root: Path, site: Path, tmp_p
     )
     assert done.returncode == 0, done.stderr
     again = json.loads(target.read_text(encoding="utf8"))
-    assert again["metadata"]["traindyn"]["workers"] == workers
+    assert again["metadata"]["claimbook"]["workers"] == workers
     first, second = found(built), found(again)
     assert [key for key in first | second if first.get(key) != second.get(key)] == []
 

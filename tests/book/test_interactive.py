@@ -42,7 +42,7 @@ class Figure:
             ),
         )
         page.goto(where.as_uri())
-        self.box = page.locator(f".traindyn-interactive[aria-label='{label}']")
+        self.box = page.locator(f".interactive-figure[aria-label='{label}']")
 
     def wait(self) -> Figure:
         """Wait until it is drawn."""
@@ -107,13 +107,13 @@ def test_every_such_figure_is_tested(site: Path) -> None:
     pages = {
         path.relative_to(site).with_suffix("").as_posix(): text
         for path in (site / "book").rglob("*.html")
-        if 'class="traindyn-interactive"' in (text := path.read_text(encoding="utf8"))
+        if 'class="interactive-figure"' in (text := path.read_text(encoding="utf8"))
     }
     assert set(pages) == set(FIGURES)
     for page, label in FIGURES.items():
-        assert re.findall(
-            r'class="traindyn-interactive"[^>]*aria-label="([^"]*)"', pages[page]
-        ) == [label]
+        assert re.findall(r'class="interactive-figure"[^>]*aria-label="([^"]*)"', pages[page]) == [
+            label
+        ]
 
 
 def test_the_keyboard_moves_it(opened: Figure) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from traindyn.book import links
+from claimbook.site import links
 
 
 def test_links_of_the_site_resolve(site: Path) -> None:

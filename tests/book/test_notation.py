@@ -11,18 +11,21 @@ from typing import Any
 
 import pytest
 
+import companion
 import traindyn
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "notation.md"
 ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(([A-Za-z_]\w*)\))?")
 #: Code on the page that is no name in the library but explains how names are written.
-PROSE = {"traindyn", "problems", "step_size", "traindyn.sgd.direct.run"}
+PROSE = {"traindyn", "companion", "problems", "step_size", "traindyn.sgd.direct.run"}
 
 
 def look_up(parts: list[str], argument: str | None) -> bool:
     """Whether the path leads from the package to something, with that argument if any."""
     found: Any = traindyn
+    if parts[0] == "companion":
+        found, parts = companion, parts[1:]
     for depth, part in enumerate(parts):
         if inspect.ismodule(found):
             with contextlib.suppress(ModuleNotFoundError):
@@ -43,7 +46,7 @@ def resolve(name: str) -> None:
         raise LookupError(f"{name} is not written as a library name")
     parts, argument = match[1].split("."), match[2]
     if not any(look_up(room + parts, argument) for room in ([], ["problems"])):
-        raise LookupError(f"{name}: no such thing in traindyn or traindyn.problems")
+        raise LookupError(f"{name}: no such thing in traindyn, traindyn.problems or companion")
 
 
 def mentioned() -> list[str]:

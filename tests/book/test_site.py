@@ -14,9 +14,10 @@ import nbformat
 import pytest
 import yaml
 
-from traindyn import cli
-from traindyn.book import execute, pages, stage
-from traindyn.ledger.report import PAGES
+from claimbook import cli
+from claimbook.report import PAGES
+from claimbook.run import chapters, execute
+from claimbook.site import stage
 
 
 def check_jsonschema(schema: str, path: Path) -> subprocess.CompletedProcess[str]:
@@ -58,7 +59,7 @@ def test_every_page_is_there_in_order(root: Path, site: Path) -> None:
 
 def test_executed_notebooks_can_be_downloaded(root: Path, site: Path) -> None:
     """The download of a chapter could lack outputs or the parameters it ran with."""
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         html = (site / "book" / f"{chapter}.html").read_text(encoding="utf8")
         assert re.search(r'href="[^"]*_sources/[^"]*\.ipynb"', html), chapter
         path = site / "_sources" / "book" / f"{chapter}.ipynb"
@@ -76,7 +77,7 @@ def test_executed_notebooks_can_be_downloaded(root: Path, site: Path) -> None:
 
 def test_injected_parameters_are_shown_and_defaults_hidden(root: Path, site: Path) -> None:
     """The reader could see default parameters that were not the ones used, or both."""
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         html = (site / "book" / f"{chapter}.html").read_text(encoding="utf8")
         shown = re.sub(r"<[^>]+>", "", html)
         assert shown.count("# Parameters") == 1, chapter
@@ -86,7 +87,7 @@ def test_injected_parameters_are_shown_and_defaults_hidden(root: Path, site: Pat
 def test_search_index_knows_the_chapters(root: Path, site: Path) -> None:
     """Search could have no index, or one that lacks the chapters."""
     index = (site / "searchindex.js").read_text(encoding="utf8")
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         assert f"book/{chapter}" in index
 
 
@@ -96,7 +97,7 @@ def test_chapters_default_to_the_seed_of_the_makefile(root: Path) -> None:
     seed = re.search(r"^SEED\s*\?= (\d+)$", makefile, re.MULTILINE)
     assert seed is not None
     assert int(seed.group(1)) == cli.SEED
-    for chapter in pages.chapters(root / "book"):
+    for chapter in chapters.chapters(root / "book"):
         notebook = execute.read(root / "book" / f"{chapter}.md")
         tagged = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
         values: dict[str, object] = {}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from companion.alignment import training_dynamics as dynamics
 from traindyn import gaussian
 from traindyn.effective import find, fixed_point_noise, linear_noise, ode
 from traindyn.problems import KGaussianMixture, SpikedTensor
-from traindyn.problems.k_gmm import dynamics as dynamics
 from traindyn.problems.spiked import diffusive
 from traindyn.problems.spiked.equilibria import equilibria
 from traindyn.problems.spiked.printed import printed_volatility

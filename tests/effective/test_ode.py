@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 from scipy.integrate import solve_ivp
 
+from companion.alignment.beyond.spectra import limit_spectra
 from traindyn import effective, gaussian
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics, limit
 from traindyn.problems.k_gmm.printed import printed_drift
-from traindyn.problems.k_gmm.spectra import limit_spectra
 
 GRAM = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])
 

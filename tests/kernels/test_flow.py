@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from companion.lazy_training.kernels import random_features
 from traindyn.activations import ERF
-from traindyn.kernels import KernelFlow, infinite_width, random_features
+from traindyn.kernels import KernelFlow, infinite_width
 from traindyn.kernels.printed import printed_kernel_flow
 
 RNG = np.random.default_rng(6)

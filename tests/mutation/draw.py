@@ -28,13 +28,12 @@ import slices
 from mutate import PATIENCE, ROOT, Bench, Mutation
 from reach import Reach, definitions
 
-from traindyn.ledger.registry import Registry, load_registry
+from claimbook.registry import Registry, load_registry
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 #: Rooms without mathematics of their own.
 OUTSIDE = {
-    "_cluster", "_validate", "book", "cli", "conformance", "data", "figures", "interactive",
-    "ledger", "parallel",
+    "_cluster", "_validate", "conformance", "data", "figures", "interactive", "parallel",
 }  # fmt: skip
 #: Chapters that run for one change, at most.
 MOST = 3
@@ -51,7 +50,7 @@ class Change:
     Attributes
     ----------
     file : str
-        Below ``lib/traindyn``.
+        Below ``lib``.
     line : int
     kind : {"operator", "sign", "constant", "exponent"}
     start, end : int
@@ -77,7 +76,7 @@ class Change:
     @property
     def room(self) -> str:
         """Name of the room: a folder of the library, or a file that stands alone."""
-        return Path(self.file).with_suffix("").parts[0]
+        return _room(self.file)
 
     def mutation(self, library: Path) -> Mutation:
         """Return the change as a replacement of the whole file."""
@@ -86,11 +85,17 @@ class Change:
         return Mutation(f"{self.file}:{self.line}", "", self.file, text, changed, self.kind)
 
 
+def _room(file: str) -> str:
+    """Room of a file below ``lib``; those of single chapters are named by their part."""
+    package, name = Path(file).with_suffix("").parts[:2]
+    return name if package == "traindyn" else f"{package}.{name}"
+
+
 def changes(reach: Reach, library: Path) -> Iterator[Change]:
     """Yield all changes of lines that some chapter reaches."""
     for name, module in reach.modules.items():
         file = module.path.relative_to(library).as_posix()
-        if Path(file).with_suffix("").parts[0] in OUTSIDE:
+        if file.startswith("claimbook/") or _room(file) in OUTSIDE:
             continue
         text = module.path.read_text(encoding="utf8")
         starts = np.cumsum([0, *(len(line.encode()) for line in text.splitlines(keepends=True))])
@@ -227,9 +232,10 @@ def put_to_checks(
 def put_to_tests(bench: Bench, change: Change) -> str:
     """Run the unit tests of the changed file, then those of its room: caught, or survived."""
     file = Path(change.file)
-    mirrored = ROOT / "tests" / file.parent / f"test_{file.stem.lstrip('_')}.py"
-    alone = file.parent == Path()
-    places = [mirrored] if alone else [mirrored, ROOT / "tests" / change.room]
+    folder = file.parent.relative_to("traindyn") if file.parts[0] == "traindyn" else file.parent
+    mirrored = ROOT / "tests" / folder / f"test_{file.stem.lstrip('_')}.py"
+    alone = folder == Path()
+    places = [mirrored] if alone else [mirrored, ROOT / "tests" / Path(*folder.parts[:2])]
     for place in places:
         if place.exists() and not _passes(bench, place):
             return slices.CAUGHT
@@ -281,7 +287,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=2024)
     options = parser.parse_args(arguments)
     registry = load_registry(ROOT / "book" / "claims.toml")
-    library = ROOT / "lib" / "traindyn"
+    library = ROOT / "lib"
     found = list(changes(Reach(ROOT / "lib", ROOT / "book"), library))
     chosen = draw(found, options.number, rng=np.random.default_rng(options.draw))
     print(f"mutation: {len(chosen)} of {len(found)} possible changes", flush=True)

@@ -29,9 +29,9 @@ from threading import local
 
 import slices
 
-from traindyn.book.depends import imported
-from traindyn.book.execute import read
-from traindyn.ledger.registry import Registry, load_registry
+from claimbook.registry import Registry, load_registry
+from claimbook.run.execute import read
+from claimbook.run.stamps import imported
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -50,7 +50,7 @@ class Mutation:
     claim : str
         Id in the registry.
     file : str
-        Below ``lib/traindyn``.
+        Below ``lib``.
     old, new : str
         Text of the file, which occurs exactly once, and what replaces it.
     why : str
@@ -115,7 +115,7 @@ class Imports:
         self.files: dict[str, Path] = {}
         direct: dict[str, set[str]] = {}
         for path in library.rglob("*.py"):
-            parts = ("traindyn", *path.relative_to(library).with_suffix("").parts)
+            parts = path.relative_to(library).with_suffix("").parts
             package = ".".join(parts[:-1])
             name = package if parts[-1] == "__init__" else ".".join(parts)
             self.files[name] = path.relative_to(library)
@@ -206,7 +206,7 @@ class Bench:
         return done.stderr.strip()[-2000:]
 
     def _copy(self, mutation: Mutation | None) -> None:
-        copy = self.folder / "lib" / "traindyn"
+        copy = self.folder / "lib"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.library, copy, ignore=shutil.ignore_patterns("__pycache__"))
         if mutation is None:
@@ -265,7 +265,7 @@ def judge(
         Mutation to its result.
     """
     registry = load_registry(root / "book" / "claims.toml")
-    library = root / "lib" / "traindyn"
+    library = root / "lib"
     chapters: dict[str, list[Mutation]] = defaultdict(list)
     for mutation in mutations:
         chapters[registry[mutation.claim].chapter].append(mutation)

@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from traindyn.book import pages
-from traindyn.book.depends import code
+from claimbook.run import chapters
+from claimbook.run.stamps import code
 
 #: A definition: its module and its name; a module: its name and an empty one.
 Place = tuple[str, str]
@@ -83,7 +83,7 @@ class Reach:
             for own, node in definitions(module.tree).items()
         }
         self.chapters: dict[Place, set[str]] = defaultdict(set)
-        for chapter in pages.chapters(book):
+        for chapter in chapters.chapters(book):
             tree = ast.parse(code((book / f"{chapter}.md").read_text(encoding="utf8")))
             for place in self._closure(self._used(tree, _bindings(tree, ""))):
                 self.chapters[place].add(chapter)

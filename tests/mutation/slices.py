@@ -205,7 +205,7 @@ def run(
         For every claim an outcome, ``caught`` if its evidence is refused, ``survived`` if it
         is recorded, ``crashed`` if something else happens before, and what was said.
     """
-    from traindyn.ledger import ClaimError
+    from claimbook import ClaimError
 
     module = types.ModuleType("chapter_under_mutation")
     module.__dict__.update(parameters)

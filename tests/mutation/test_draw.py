@@ -9,7 +9,7 @@ import pytest
 from mutate import ROOT
 from reach import Reach
 
-LIBRARY = ROOT / "lib" / "traindyn"
+LIBRARY = ROOT / "lib"
 
 
 @pytest.fixture(scope="module")

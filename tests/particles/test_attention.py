@@ -5,18 +5,14 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
+from companion.attention.particles.clusters import cluster_count, clustered_share
+from companion.attention.particles.laws import cluster_time, equiangular, growth_rate, pair_time
 from traindyn.particles import (
     Attention,
     FeedForward,
     Head,
-    cluster_count,
-    cluster_time,
-    clustered_share,
     energy,
     energy_growth,
-    equiangular,
-    growth_rate,
-    pair_time,
     random_tokens,
 )
 

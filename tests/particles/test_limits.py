@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from traindyn.particles import (
-    Attention,
-    FeedForward,
-    circle_flow,
-    euler_error,
-    growth_rate,
-    neural_ode,
-    pair_time,
-    poisson_order,
-    residual_network,
-)
+from companion.attention.particles.laws import growth_rate, pair_time
+from companion.attention.particles.residual import euler_error, neural_ode, residual_network
+from traindyn.particles import Attention, FeedForward, circle_flow, poisson_order
 
 SIZE = 512
 ANGLES = 2 * np.pi * np.arange(SIZE) / SIZE

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from companion.alignment.training_dynamics import volatility
 from traindyn import conformance
 from traindyn.effective import one_step
 from traindyn.effective._layout import Layout
@@ -15,7 +16,6 @@ from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture
 from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import Point as Rows
-from traindyn.problems.k_gmm.dynamics import volatility
 from traindyn.problems.projection_model import Local, Point, ProjectionModel, Statistics
 from traindyn.spectra import population
 

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize
 
-from traindyn.problems.regression import (
-    EXPONENTIAL,
-    LOGISTIC,
-    Classifier,
-    LeastSquares,
-    MarginLoss,
+from companion.foundations.implicit_bias.margin import (
     NotSeparableError,
-    descend,
     max_margin,
     separable_data,
     sup_norm_margin,
 )
-from traindyn.problems.regression.printed import printed_drift_pieces, printed_step_size
+from companion.foundations.implicit_bias.methods import descend
+from companion.foundations.implicit_bias.printed import printed_drift_pieces, printed_step_size
+from companion.foundations.implicit_bias.separable import (
+    EXPONENTIAL,
+    LOGISTIC,
+    Classifier,
+    MarginLoss,
+)
+from traindyn.problems.regression import LeastSquares
 
 
 @pytest.fixture

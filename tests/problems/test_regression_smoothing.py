@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from traindyn.problems.regression import (
+from companion.foundations.interpolation.pointwise import (
     LocalDesign,
-    PowerKernel,
-    ball_volume,
-    best_bandwidth,
     hoeffding_bound,
     leading_variance,
     local_risk,
     lower_tail_bound,
+)
+from companion.foundations.interpolation.smoothing import (
+    PowerKernel,
+    ball_volume,
+    best_bandwidth,
     nadaraya_watson,
     nearest_neighbours,
     neighbour_test_risk,

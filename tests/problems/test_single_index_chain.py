@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from companion.sample_complexity.information_exponent.assumptions import (
+    gradient_errors,
+    norm_moment,
+    norm_moment_bound,
+)
+from companion.sample_complexity.information_exponent.passage import decompose, passages
 from traindyn.effective import ode
 from traindyn.problems.base import Dynamics
 from traindyn.problems.single_index import (
@@ -20,12 +26,7 @@ from traindyn.problems.single_index import (
     SingleIndex,
     Statistics,
     TeacherStudent,
-    decompose,
-    gradient_errors,
     hermite,
-    norm_moment,
-    norm_moment_bound,
-    passages,
 )
 from traindyn.sgd import direct, reduced
 

@@ -9,6 +9,18 @@ import pytest
 from scipy import stats
 from scipy.linalg import expm
 
+from companion.sample_complexity.information_exponent.comparison import (
+    bihari_lasalle,
+    comparison_constant,
+    slowest_growth,
+)
+from companion.sample_complexity.information_exponent.passage import passages
+from companion.sample_complexity.information_exponent.printed import (
+    printed_coefficients,
+    printed_martingale_scale,
+    printed_norm_moment_bound,
+)
+from companion.sample_complexity.information_exponent.search import Explosion, escape_law, explosion
 from traindyn.diffusion import Diffusion
 from traindyn.effective import find, sde
 from traindyn.problems.single_index import (
@@ -18,33 +30,21 @@ from traindyn.problems.single_index import (
     RELU,
     TANH,
     BinaryMixture,
-    Explosion,
     Link,
     OnlinePCA,
     SingleIndex,
     Statistics,
     TeacherStudent,
-    bihari_lasalle,
     coefficients,
-    comparison_constant,
     critical_step,
     equator,
-    escape_law,
-    explosion,
     fisher_consistent,
     hermite,
     information_exponent,
-    passages,
     phase_retrieval,
     series,
-    slowest_growth,
     taylor,
     travel_time,
-)
-from traindyn.problems.single_index.printed import (
-    printed_coefficients,
-    printed_martingale_scale,
-    printed_norm_moment_bound,
 )
 
 MODELS = [

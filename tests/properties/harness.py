@@ -47,7 +47,9 @@ from hypothesis.extra import numpy as arrays
 
 import traindyn
 
-LIBRARY = Path(traindyn.__file__).parent
+LIBRARY = Path(traindyn.__file__).parents[1]
+#: Packages beside it; their rooms are named in full.
+PACKAGES = ("claimbook", "companion")
 #: A bad call that takes longer than this is stuck.
 PATIENCE_SECONDS = 60.0
 
@@ -82,7 +84,8 @@ def modules(rooms: Sequence[str]) -> list[types.ModuleType]:
     """The public modules of the rooms."""
     found = []
     for room in rooms:
-        head = importlib.import_module(f"traindyn.{room}")
+        alone = room.partition(".")[0] in PACKAGES
+        head = importlib.import_module(room if alone else f"traindyn.{room}")
         found.append(head)
         for info in pkgutil.walk_packages(getattr(head, "__path__", []), f"{head.__name__}."):
             if not any(part.startswith("_") for part in info.name.split(".")):
@@ -212,7 +215,7 @@ def _noting(notes: _Notes, entry: Public) -> Callable[[], None]:
     places = [
         (module, key)
         for label, module in list(sys.modules.items())
-        if label.split(".")[0] == "traindyn" and module is not None
+        if label.split(".")[0] in ("traindyn", *PACKAGES) and module is not None
         for key, value in list(vars(module).items())
         if value is entry.function
     ]
@@ -234,7 +237,8 @@ def _is_compiled(function: Any) -> bool:
 def _from_doctests(module_name: str) -> dict[str, Example]:
     """Valid calls of what a module defines, noted while its doctests run."""
     module = importlib.import_module(module_name)
-    room = module_name.split(".")[1]
+    package, room = module_name.split(".")[:2]
+    room = f"{package}.{room}" if package in PACKAGES else room
     notes = _Notes()
     entries = [e for e in public([room]) if e.module is module and not _is_compiled(e.function)]
     undo = [_noting(notes, entry) for entry in entries]

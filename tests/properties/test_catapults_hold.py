@@ -8,15 +8,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from companion.catapults.optimisers.association import association
+from companion.catapults.sgd.gates import critical_probability
+from companion.catapults.sgd.matching import Match, chance
 from traindyn.catapults import (
-    Match,
     TrainingState,
     agop,
     alignment,
-    association,
     batch_order,
-    chance,
-    critical_probability,
     iterate,
     reduced_step,
     split_loss,

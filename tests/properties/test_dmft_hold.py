@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traindyn.dmft import crossing, half_point, price, solve
+from companion.phase_transitions.thresholds.bounds import price
+from traindyn.dmft import crossing, half_point, solve
 from traindyn.problems.multi_index import MultiIndex
 
 few = settings(max_examples=8, derandomize=True, deadline=None)

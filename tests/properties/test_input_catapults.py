@@ -9,20 +9,12 @@ import numpy as np
 import pytest
 from harness import Case, collect, without_example
 
-from traindyn.catapults import (
-    Directions,
-    History,
-    QuadraticModel,
-    Training,
-    TwoLayerModel,
-    Weights,
-    eigen_observer,
-    kernel_regression,
-    sign_classes,
-    snapshots,
-    train,
-)
-from traindyn.catapults.matching import history, match
+from companion.catapults.gradient_descent import Directions, eigen_observer
+from companion.catapults.many_examples.quadratic import QuadraticModel
+from companion.catapults.many_examples.scalar_inputs import sign_classes
+from companion.catapults.optimisers.references import kernel_regression
+from companion.catapults.sgd.matching import History, history, match, snapshots
+from traindyn.catapults import Training, TwoLayerModel, Weights, train
 
 INPUTS, LABELS = [[1.0, 0.0], [0.5, 1.0], [-1.0, 0.5]], [1.0, -1.0, 0.5]
 START = TwoLayerModel.initialise(4, 2, rng=0)
@@ -69,29 +61,29 @@ def _train(**changes: Any) -> dict[str, Any]:
 
 EXAMPLES = {
     "catapults.agop.alignment": lambda: {"first": np.eye(2), "second": [[2.0, 1.0], [1.0, 3.0]]},
-    "catapults.directions.Directions.leading": lambda: (_directions(), {"count": 1}),
-    "catapults.directions.Directions.rest": lambda: (_directions(), {"count": 1}),
-    "catapults.directions.Directions.super_critical": lambda: (
+    "companion.catapults.gradient_descent.Directions.leading": lambda: (_directions(), {"count": 1}),
+    "companion.catapults.gradient_descent.Directions.rest": lambda: (_directions(), {"count": 1}),
+    "companion.catapults.gradient_descent.Directions.super_critical": lambda: (
         _directions(), {"step_sizes": [1.0, 2.0]},
     ),
-    "catapults.directions.Directions.trailing": lambda: (_directions(), {"count": 1}),
-    "catapults.directions.descent_bound": lambda: {
+    "companion.catapults.gradient_descent.Directions.trailing": lambda: (_directions(), {"count": 1}),
+    "companion.catapults.gradient_descent.descent_bound": lambda: {
         "losses": [1.0, 0.5], "squared_gradients": [2.0, 1.0], "step_size": 0.1, "curvature": 1.0,
     },
-    "catapults.directions.directions": lambda: {
+    "companion.catapults.gradient_descent.directions": lambda: {
         "run": train(
             MODEL, START, INPUTS, LABELS, step_size=0.1, steps=1,
             observe=eigen_observer(MODEL, _batch(), LABELS),
         )
     },
-    "catapults.directions.eigen_observer": lambda: {
+    "companion.catapults.gradient_descent.eigen_observer": lambda: {
         "model": MODEL, "batch": _batch(), "labels": LABELS,
     },
-    "catapults.gates.train_one_by_one": lambda: {
+    "companion.catapults.sgd.gates.train_one_by_one": lambda: {
         "inputs": INPUTS, "labels": LABELS, "order": [0, 2, 1], "width": 3, "step_size": 0.1,
         "rng": 0,
     },
-    "catapults.laws.phase_effect": lambda: {"excess": 0.5, "phases": 4},
+    "companion.catapults.beyond.laws.phase_effect": lambda: {"excess": 0.5, "phases": 4},
     "catapults.maps.fate": lambda: {
         "residual": [0.1, 0.2], "kernel": [1.0, 1.0], "step_size": 0.5, "coupling": 0.1,
         "label": 0.0, "most_steps": 1000, "tolerance": 1e-3,
@@ -102,43 +94,43 @@ EXAMPLES = {
     "catapults.maps.reduced": lambda: {"residual": [0.1, 0.2], "kernel": [1.0, 2.0], **STEP},
     "catapults.maps.reduced_step": lambda: {"u": [0.1, 0.2], "v": [1.0, 2.0], "w": [0.1, 0.1]},
     "catapults.maps.subcritical_drift": lambda: {"u": 0.1, "v": 1.5, "w": 0.1},
-    "catapults.matching.History.batch_spikes": lambda: (_history(), {"factor": 1.5}),
-    "catapults.matching.History.kernel_ratios": lambda: (_history(), {"steps": [0, 1], "wait": 1}),
-    "catapults.matching.History.leading_shares": lambda: (_history(), {"steps": [0, 1]}),
-    "catapults.matching.History.spikes": lambda: (_history(), {"factor": 1.5}),
-    "catapults.matching.chance": lambda: {"matches": [match([True, False], [True, False])]},
-    "catapults.matching.history": lambda: {"run": _run(), "outputs": 1, "leading": 1},
-    "catapults.matching.snapshots": lambda: {
+    "companion.catapults.sgd.matching.History.batch_spikes": lambda: (_history(), {"factor": 1.5}),
+    "companion.catapults.sgd.matching.History.kernel_ratios": lambda: (_history(), {"steps": [0, 1], "wait": 1}),
+    "companion.catapults.sgd.matching.History.leading_shares": lambda: (_history(), {"steps": [0, 1]}),
+    "companion.catapults.sgd.matching.History.spikes": lambda: (_history(), {"factor": 1.5}),
+    "companion.catapults.sgd.matching.chance": lambda: {"matches": [match([True, False], [True, False])]},
+    "companion.catapults.sgd.matching.history": lambda: {"run": _run(), "outputs": 1, "leading": 1},
+    "companion.catapults.sgd.matching.snapshots": lambda: {
         "model": MODEL, "inputs": INPUTS, "labels": LABELS,
     },
-    "catapults.momentum.heavy_ball": lambda: {
+    "companion.catapults.beyond.momentum.heavy_ball": lambda: {
         "residual": 0.1, "kernel": 1.0, **STEP, "momentum": 0.5, "decay": 0.1, "steps": 4,
     },
-    "catapults.momentum.heavy_ball_fate": lambda: {
+    "companion.catapults.beyond.momentum.heavy_ball_fate": lambda: {
         "residual": [0.1, 0.2], "kernel": [1.0, 1.0], "step_size": [0.5, 0.6], "coupling": 0.1,
         "label": 0.0, "momentum": [0.5, 0.2], "most_steps": 1000, "tolerance": 1e-3,
     },
-    "catapults.quadratic.QuadraticModel.jacobian": lambda: (_quadratic(), {"weights": [1.0, 2.0]}),
-    "catapults.quadratic.QuadraticModel.kernel_step": lambda: (
+    "companion.catapults.many_examples.quadratic.QuadraticModel.jacobian": lambda: (_quadratic(), {"weights": [1.0, 2.0]}),
+    "companion.catapults.many_examples.quadratic.QuadraticModel.kernel_step": lambda: (
         _quadratic(), {"weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1},
     ),
-    "catapults.quadratic.QuadraticModel.one_example": lambda: (
+    "companion.catapults.many_examples.quadratic.QuadraticModel.one_example": lambda: (
         _quadratic(1), {"weights": [1.0, 2.0], "label": 0.5},
     ),
-    "catapults.quadratic.QuadraticModel.run": lambda: (
+    "companion.catapults.many_examples.quadratic.QuadraticModel.run": lambda: (
         _quadratic(), {"weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1, "steps": 3},
     ),
-    "catapults.quadratic.printed_kernel_step": lambda: {
+    "companion.catapults.many_examples.quadratic.printed_kernel_step": lambda: {
         "model": _quadratic(), "weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1,
     },
-    "catapults.references.KernelRegression": lambda: {
+    "companion.catapults.optimisers.references.KernelRegression": lambda: {
         "centres": INPUTS, "coefficients": LABELS, "bandwidth": 1.0,
     },
-    "catapults.references.KernelRegression.input_gradients": lambda: (
+    "companion.catapults.optimisers.references.KernelRegression.input_gradients": lambda: (
         kernel_regression(INPUTS, LABELS, bandwidth=1.0), {"inputs": INPUTS},
     ),
-    "catapults.scalar_inputs.SignClass.run": lambda: (_class(), {"step_size": 0.1, "steps": 3}),
-    "catapults.scalar_inputs.kernel_step": lambda: {
+    "companion.catapults.many_examples.scalar_inputs.SignClass.run": lambda: (_class(), {"step_size": 0.1, "steps": 3}),
+    "companion.catapults.many_examples.scalar_inputs.kernel_step": lambda: {
         "residuals": [1.0, 2.0], "kernel": [[2.0, 1.0], [1.0, 3.0]], "inputs": [1.0, -1.0],
         "labels": [0.5, 1.0], "width": 5, "step_size": 0.1,
     },
@@ -195,15 +187,32 @@ LENIENT = {
     },
     "catapults.training.critical_step": _STEP,
     # Not looked at.
-    "catapults.directions.directions": {
+    "companion.catapults.gradient_descent.directions": {
         "run": [f"{f}: nan" for f in ("steps", "losses", "validation_losses", "step_sizes")],
     },
-    "catapults.directions.eigen_observer": {"batch": ["inputs: nan"]},
-    "catapults.matching.history": {"run": ["validation_losses: nan"]},
+    "companion.catapults.gradient_descent.eigen_observer": {"batch": ["inputs: nan"]},
+    "companion.catapults.sgd.matching.history": {"run": ["validation_losses: nan"]},
     # The final kernel of runs that diverge is NaN.
     "catapults.maps.fate": {"kernel": ["zero"]},
 }  # fmt: skip
-CASES = collect(["catapults"], EXAMPLES, REASONS, LENIENT)
+CASES = collect(
+    [
+        "catapults",
+        "companion.catapults.beyond.laws",
+        "companion.catapults.beyond.momentum",
+        "companion.catapults.gradient_descent",
+        "companion.catapults.many_examples.quadratic",
+        "companion.catapults.many_examples.scalar_inputs",
+        "companion.catapults.optimisers.association",
+        "companion.catapults.optimisers.references",
+        "companion.catapults.sgd.batch_law",
+        "companion.catapults.sgd.gates",
+        "companion.catapults.sgd.matching",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

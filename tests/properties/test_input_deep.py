@@ -12,6 +12,7 @@ from harness import Case, collect, without_example
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 import networkx as nx
 
+from companion.lazy_training import beyond
 from traindyn import deep
 
 NETWORK = deep.fully_connected([2, 3, 2, 1])
@@ -61,12 +62,12 @@ def _stepped(model: Any) -> tuple[Any, dict[str, Any]]:
 
 
 EXAMPLES = {
-    "deep.blocks.hessian_blocks": lambda: _of(
+    "companion.lazy_training.kernel_change.blocks.hessian_blocks": lambda: _of(
         NETWORK, output=0, tolerance=1e-3, max_products=20, rng=0,
     ),
-    "deep.blocks.last_blocks": lambda: _of(NETWORK, output=0),
-    "deep.blocks.two_layer_vector_norm": lambda: _of(TWO_LAYERS),
-    "deep.blocks.vector_norm": lambda: _of(
+    "companion.lazy_training.kernel_change.blocks.last_blocks": lambda: _of(NETWORK, output=0),
+    "companion.lazy_training.kernel_change.blocks.two_layer_vector_norm": lambda: _of(TWO_LAYERS),
+    "companion.lazy_training.kernel_change.blocks.vector_norm": lambda: _of(
         TWO_LAYERS, starts=1, tolerance=1e-3, max_rounds=3, rng=0,
     ),
     "deep.builders.convolutional": lambda: {
@@ -102,7 +103,7 @@ EXAMPLES = {
     "deep.graphs.influences": lambda: {"graph": _graph(), "output": "f"},
     "deep.graphs.inspect": lambda: {"graph": _graph(), "limit": 2.0},
     "deep.graphs.linearity": lambda: {
-        "family": deep.sketch("x*2 -> a*m -> y*1").graph, "sizes": [2, 4, 8], "least": 0.25,
+        "family": beyond.sketch("x*2 -> a*m -> y*1").graph, "sizes": [2, 4, 8], "least": 0.25,
     },
     "deep.graphs.random_graph": lambda: {"sizes": [2, 3, 1], "in_degrees": [2, 3], "rng": 0},
     "deep.hessian.hessian_ball": lambda: _of(
@@ -144,18 +145,18 @@ EXAMPLES = {
     "deep.network.Network.head": lambda: (NETWORK, {"depth": 2}),
     "deep.network.Network.neurons": lambda: (NETWORK, {"weights": _weights(), "points": POINTS}),
     "deep.network.Network.values": lambda: (NETWORK, {"weights": _weights(), "points": POINTS}),
-    "deep.propagation.gradient_moment_bound": lambda: {"constant": 0.5, "power": 1.0, "depth": 3},
-    "deep.propagation.gradient_squares": lambda: {
+    "companion.lazy_training.kernel_change.propagation.gradient_moment_bound": lambda: {"constant": 0.5, "power": 1.0, "depth": 3},
+    "companion.lazy_training.kernel_change.propagation.gradient_squares": lambda: {
         "network": NETWORK, "draws": 2, "point": POINT, "rng": 0,
     },
-    "deep.propagation.incoming_norms": lambda: _of(NETWORK, output=0),
-    "deep.propagation.matrix_variances": lambda: _of(NETWORK, output=0),
-    "deep.propagation.relu_gradient_moment": lambda: {"network": RECTIFIED, "point": POINT},
-    "deep.sketch.Sketch.linearity": lambda: (
-        deep.sketch("x*2 -> a*m -> y*1"), {"sizes": [2, 4, 8], "least": 0.25},
+    "companion.lazy_training.kernel_change.propagation.incoming_norms": lambda: _of(NETWORK, output=0),
+    "companion.lazy_training.kernel_change.propagation.matrix_variances": lambda: _of(NETWORK, output=0),
+    "companion.lazy_training.kernel_change.propagation.relu_gradient_moment": lambda: {"network": RECTIFIED, "point": POINT},
+    "companion.lazy_training.beyond.Sketch.linearity": lambda: (
+        beyond.sketch("x*2 -> a*m -> y*1"), {"sizes": [2, 4, 8], "least": 0.25},
     ),
-    "deep.sketch.Sketch.network": lambda: (
-        deep.sketch("x*2 -> a*m -> y*1"), {"m": 3, "activation": "tanh"},
+    "companion.lazy_training.beyond.Sketch.network": lambda: (
+        beyond.sketch("x*2 -> a*m -> y*1"), {"m": 3, "activation": "tanh"},
     ),
     "deep.spectrum.TwoLayerSpectrum": lambda: {"activation": "tanh", "square": 1.0, "signs": True},
     "deep.tails.columns_threshold": lambda: {
@@ -202,8 +203,8 @@ _UPDATE = "the update of train, at the bottom of its loop"
 REASONS = {
     "deep.architectures": "made by the functions of models, which check; called in traced code",
     "deep.connections": "what a layer of a builder does, in traced code",
-    "deep.blocks.HessianBlocks": _RECORD,
-    "deep.blocks.VectorNorm": _RECORD,
+    "companion.lazy_training.kernel_change.blocks.HessianBlocks": _RECORD,
+    "companion.lazy_training.kernel_change.blocks.VectorNorm": _RECORD,
     "deep.graphs.GraphReport": _RECORD,
     "deep.graphs.Linearity": _RECORD,
     "deep.hessian.BallNorms": _RECORD,
@@ -213,10 +214,10 @@ REASONS = {
     "deep.models.Model.descend_many": _UPDATE,
     "deep.network.Layer": "what builders put networks together from",
     "deep.network.Network": "put together by builders",
-    "deep.propagation.IncomingNorms": _RECORD,
-    "deep.propagation.MatrixVariances": _RECORD,
-    "deep.sketch.Group": "what sketch reads from a text",
-    "deep.sketch.Sketch": "what sketch reads from a text",
+    "companion.lazy_training.kernel_change.propagation.IncomingNorms": _RECORD,
+    "companion.lazy_training.kernel_change.propagation.MatrixVariances": _RECORD,
+    "companion.lazy_training.beyond.Group": "what sketch reads from a text",
+    "companion.lazy_training.beyond.Sketch": "what sketch reads from a text",
     "deep.taylor.TaylorModel.descend": _UPDATE,
     "deep.taylor.TaylorModel.descend_many": _UPDATE,
     "deep.tangent.Linearisation": "made by linearise",
@@ -232,8 +233,18 @@ LENIENT: dict[str, dict[str, list[str]]] = {
     for name in ("gradient", "input_gradients", "outputs", "tangent_kernel")
 }
 # The message has the number of the line.
-LENIENT["deep.sketch.sketch"] = {"text": ["word"]}
-CASES = collect(["deep"], EXAMPLES, REASONS, LENIENT)
+LENIENT["companion.lazy_training.beyond.sketch"] = {"text": ["word"]}
+CASES = collect(
+    [
+        "deep",
+        "companion.lazy_training.beyond",
+        "companion.lazy_training.kernel_change.blocks",
+        "companion.lazy_training.kernel_change.propagation",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

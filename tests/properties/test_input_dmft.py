@@ -29,7 +29,7 @@ def _law() -> OverlapLaw:
 
 RULE = gauss_hermite(2, 21)
 EXAMPLES = {
-    "dmft.bounds.price": lambda: {
+    "companion.phase_transitions.thresholds.bounds.price": lambda: {
         "weights": [-1.0, 0.5, 2.0], "coordinate": [1.5, 0.5, -1.0], "labels": [1.0, 0.2, 0.5],
         "delta": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
     },
@@ -45,10 +45,10 @@ EXAMPLES = {
         "seeds": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
         "moments": False, "fresh": False, "memory": 1.0, "noise": 1.0, "workers": 1,
     },
-    "dmft.many_samples.many_samples": lambda: {
+    "companion.phase_transitions.grokking.many_samples": lambda: {
         "problem": PROBLEM, "steps": 2, "step_size": 0.5, "rule": RULE,
     },
-    "dmft.measured.measure": lambda: {
+    "companion.phase_transitions.mean_field.measure": lambda: {
         "problem": PROBLEM, "data": PROBLEM.sample(6, 3, rng=0),
         "neurons": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
         "rng": 2,
@@ -94,8 +94,18 @@ REASONS = dict.fromkeys(
     "a record of results",
 )  # fmt: skip
 # No step can be probed then.
-LENIENT = {"dmft.measured.measure": {"steps": ["0"]}}
-CASES = collect(["dmft"], EXAMPLES, REASONS, LENIENT)
+LENIENT = {"companion.phase_transitions.mean_field.measure": {"steps": ["0"]}}
+CASES = collect(
+    [
+        "dmft",
+        "companion.phase_transitions.grokking",
+        "companion.phase_transitions.mean_field",
+        "companion.phase_transitions.thresholds.bounds",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

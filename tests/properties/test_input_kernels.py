@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 from harness import Case, collect, without_example
 
+from companion.catapults.beyond.parameterisation import KernelEntries
 from traindyn.activations import ERF, RELU, TANH
-from traindyn.kernels import (
-    KernelEntries,
-    KernelFlow,
-    LazyConstants,
-    Network,
-    QuadraticMap,
-    TwoLayer,
-)
+from traindyn.kernels import KernelFlow, LazyConstants, Network, QuadraticMap, TwoLayer
 
 X, Y, FRESH = [[1.0, 0.5], [-0.5, 1.0]], [1.0, -1.0], [[0.2, 0.3]]
 KERNEL = [[2.0, 1.0], [1.0, 3.0]]
@@ -44,20 +38,20 @@ EXAMPLES = {
         "activation": TANH, "count": 2, "variance": 1.0, "order": 20,
     },
     "kernels.dual.own_moments": lambda: {"activation": TANH, "variance": [1.0, 2.0], "order": 20},
-    "kernels.features.feature_kernel": lambda: {
+    "companion.lazy_training.kernels.feature_kernel": lambda: {
         "x": X, "count": 3, "activation": ERF, "bias": 0.1, "rng": 0,
     },
-    "kernels.features.gaussian_feature_scale": lambda: {
+    "companion.lazy_training.kernels.gaussian_feature_scale": lambda: {
         "kernel": KERNEL, "cross": [[0.5, 0.2]], "own": [1.0], "targets": Y,
     },
-    "kernels.features.random_features": lambda: {
+    "companion.lazy_training.kernels.random_features": lambda: {
         "x": X, "count": 3, "activation": ERF, "bias": 0.1, "rng": 0,
     },
-    "kernels.features.ridgeless_variance": lambda: {
+    "companion.lazy_training.kernels.ridgeless_variance": lambda: {
         "kernel": KERNEL, "cross": [[0.5, 0.2]], "targets": Y, "train": FEATURES,
         "fresh": FEATURES[:1], "weights": [0.2, 0.3, 0.5],
     },
-    "kernels.features.term_variance": lambda: {"x": X, "activation": ERF, "bias": 0.1},
+    "companion.lazy_training.kernels.term_variance": lambda: {"x": X, "activation": ERF, "bias": 0.1},
     "kernels.flow.KernelFlow": lambda: {
         "kernel": KERNEL, "targets": Y, "start": [0.0, 0.1], "samples": 2, "step_size": 0.1,
     },
@@ -88,10 +82,10 @@ EXAMPLES = {
         NETWORK, {"parameters": _start(NETWORK), "x": X, "other": FRESH},
     ),
     "kernels.network.Network.vjp": lambda: (NETWORK, {"parameters": _start(NETWORK), "x": X}),
-    "kernels.parameterisation.KernelEntries.critical_step": lambda: (
+    "companion.catapults.beyond.parameterisation.KernelEntries.critical_step": lambda: (
         KernelEntries(1.0, 0.2), {"examples": 5},
     ),
-    "kernels.parameterisation.kernel_entries": lambda: {
+    "companion.catapults.beyond.parameterisation.kernel_entries": lambda: {
         "depth": 3, "parameterisation": "pytorch", "width": 10, "dimension": 4,
     },
     "kernels.printed.printed_deviation_scale": lambda: {
@@ -153,7 +147,11 @@ REASONS = {
     f"kernels.arc_cosine.{name}": "a compiled loop on what its callers have checked"
     for name in ("fill", "mirror", "recur")
 }
-CASES = collect(["kernels"], EXAMPLES, REASONS)
+CASES = collect(
+    ["kernels", "companion.catapults.beyond.parameterisation", "companion.lazy_training.kernels"],
+    EXAMPLES,
+    REASONS,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

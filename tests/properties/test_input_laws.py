@@ -57,19 +57,19 @@ EXAMPLES = {
     "laws.marchenko_pastur.MarchenkoPastur.stieltjes_derivative": lambda: (
         MarchenkoPastur(0.5), {"z": [-1.0, 9.0]},
     ),
-    "laws.printed.printed_azuma_tail": lambda: {"deviation": POINTS, "increments": [1.0, 2.0]},
-    "laws.printed.printed_leave_one_out_bound": lambda: {"z": 1.0 + 2.0j, "samples": 3},
-    "laws.printed.printed_off_diagonal_variance": lambda: {"matrix": PLANE},
-    "laws.printed.printed_rank_one_solution": lambda: {
+    "companion.foundations.random_matrices.printed.printed_azuma_tail": lambda: {"deviation": POINTS, "increments": [1.0, 2.0]},
+    "companion.foundations.random_matrices.printed.printed_leave_one_out_bound": lambda: {"z": 1.0 + 2.0j, "samples": 3},
+    "companion.foundations.random_matrices.printed.printed_off_diagonal_variance": lambda: {"matrix": PLANE},
+    "companion.foundations.random_matrices.printed.printed_rank_one_solution": lambda: {
         "matrix": PLANE, "vector": [1.0, 2.0], "step": 0.5,
     },
-    "laws.resolvent.azuma_tail": lambda: {"deviation": POINTS, "increments": [1.0, 2.0]},
-    "laws.resolvent.concentration_tail": lambda: {
+    "companion.foundations.random_matrices.resolvent.azuma_tail": lambda: {"deviation": POINTS, "increments": [1.0, 2.0]},
+    "companion.foundations.random_matrices.resolvent.concentration_tail": lambda: {
         "deviation": POINTS, "z": 1.0 + 2.0j, "dimension": 3, "samples": 4,
     },
-    "laws.resolvent.empirical_stieltjes": lambda: {"eigenvalues": [1.0, 3.0], "z": [-1.0, 2.0]},
-    "laws.resolvent.leave_one_out_bound": lambda: {"z": 1.0 + 2.0j, "dimension": 3},
-    "laws.resolvent.rank_one_inverse": lambda: {
+    "companion.foundations.random_matrices.resolvent.empirical_stieltjes": lambda: {"eigenvalues": [1.0, 3.0], "z": [-1.0, 2.0]},
+    "companion.foundations.random_matrices.resolvent.leave_one_out_bound": lambda: {"z": 1.0 + 2.0j, "dimension": 3},
+    "companion.foundations.random_matrices.resolvent.rank_one_inverse": lambda: {
         "inverse": PLANE, "vector": [1.0, 2.0], "step": 0.5,
     },
     "laws.sample_covariance.SampleCovariance": lambda: {"covariance": PLANE, "ratio": 0.5},
@@ -118,22 +118,34 @@ REASONS = {
 }
 # Transforms take complex points, and resolvents complex matrices.
 LENIENT = {
-    f"laws.{path}": dict.fromkeys(names, ("complex",))
+    path: dict.fromkeys(names, ("complex",))
     for path, names in {
-        "marchenko_pastur.MarchenkoPastur.stieltjes": ("z",),
-        "marchenko_pastur.MarchenkoPastur.stieltjes_derivative": ("z",),
-        "printed.printed_rank_one_solution": ("matrix", "vector"),
-        "resolvent.empirical_stieltjes": ("z",),
-        "resolvent.matrix_function": ("matrix",),
-        "resolvent.rank_one_inverse": ("inverse", "vector"),
-        "sample_covariance.SampleCovariance.companion": ("z",),
-        "sample_covariance.SampleCovariance.quadratic_form": ("z",),
-        "sample_covariance.SampleCovariance.resolvent": ("z",),
-        "sample_covariance.SampleCovariance.stieltjes": ("z",),
-        "weighted.WeightedMarchenkoPastur.stieltjes": ("z",),
+        "laws.marchenko_pastur.MarchenkoPastur.stieltjes": ("z",),
+        "laws.marchenko_pastur.MarchenkoPastur.stieltjes_derivative": ("z",),
+        "companion.foundations.random_matrices.printed.printed_rank_one_solution": (
+            "matrix",
+            "vector",
+        ),
+        "companion.foundations.random_matrices.resolvent.empirical_stieltjes": ("z",),
+        "companion.foundations.random_matrices.resolvent.matrix_function": ("matrix",),
+        "companion.foundations.random_matrices.resolvent.rank_one_inverse": ("inverse", "vector"),
+        "laws.sample_covariance.SampleCovariance.companion": ("z",),
+        "laws.sample_covariance.SampleCovariance.quadratic_form": ("z",),
+        "laws.sample_covariance.SampleCovariance.resolvent": ("z",),
+        "laws.sample_covariance.SampleCovariance.stieltjes": ("z",),
+        "laws.weighted.WeightedMarchenkoPastur.stieltjes": ("z",),
     }.items()
 }
-CASES = collect(["laws"], EXAMPLES, REASONS, LENIENT)
+CASES = collect(
+    [
+        "laws",
+        "companion.foundations.random_matrices.printed",
+        "companion.foundations.random_matrices.resolvent",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

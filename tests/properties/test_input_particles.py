@@ -36,30 +36,41 @@ EXAMPLES = {
     "particles.attention.energy": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
     "particles.attention.energy_growth": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
     "particles.attention.random_tokens": lambda: {"count": 3, "dimension": 2, "rng": 0},
-    "particles.clusters.cluster_count": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
-    "particles.clusters.clustered_share": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
-    "particles.clusters.linkage": lambda: {"tokens": TOKENS, "masses": [0.5, 0.25, 0.25]},
-    "particles.landscape.consensus_hessian": lambda: {"tokens": TOKENS},
-    "particles.landscape.cross_ratios": lambda: {"tokens": FOUR},
-    "particles.laws.cluster_time": lambda: {
+    "companion.attention.particles.clusters.cluster_count": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
+    "companion.attention.particles.clusters.clustered_share": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
+    "companion.attention.particles.clusters.linkage": lambda: {"tokens": TOKENS, "masses": [0.5, 0.25, 0.25]},
+    "companion.attention.particles.landscape.consensus_hessian": lambda: {"tokens": TOKENS},
+    "companion.attention.particles.landscape.cross_ratios": lambda: {"tokens": FOUR},
+    "companion.attention.particles.laws.cluster_time": lambda: {
         "inverse_temperature": 1.0, "count": 3, "tolerance": 1e-2,
     },
-    "particles.laws.growth_rate": lambda: {
+    "companion.attention.particles.laws.growth_rate": lambda: {
         "degree": [1, 2], "dimension": 3, "inverse_temperature": 1.0,
     },
-    "particles.laws.pair_time": lambda: {
+    "companion.attention.particles.laws.pair_time": lambda: {
         "product": 0.2, "inverse_temperature": 1.0, "masses": (0.25, 0.75), "tolerance": 1e-2,
     },
     "particles.mean_field.circle_flow": lambda: {
         "density": [0.5 / np.pi] * 12, "times": [0.0, 0.5], "inverse_temperature": 1.0,
     },
-    "particles.residual.euler_error": lambda: {"layers": LAYER, "x": [1.0, 2.0], "horizon": 0.5},
-    "particles.residual.neural_ode": lambda: {"layers": LAYER, "x": [1.0, 2.0], "horizon": 0.5},
-    "particles.residual.residual_network": lambda: {
+    "companion.attention.particles.residual.euler_error": lambda: {"layers": LAYER, "x": [1.0, 2.0], "horizon": 0.5},
+    "companion.attention.particles.residual.neural_ode": lambda: {"layers": LAYER, "x": [1.0, 2.0], "horizon": 0.5},
+    "companion.attention.particles.residual.residual_network": lambda: {
         "layers": LAYER, "x": [1.0, 2.0], "depth": 2, "horizon": 0.5,
     },
 }  # fmt: skip
-CASES = collect(["particles"], EXAMPLES, {})
+CASES = collect(
+    [
+        "particles",
+        "companion.attention.particles.clusters",
+        "companion.attention.particles.ensembles",
+        "companion.attention.particles.landscape",
+        "companion.attention.particles.laws",
+        "companion.attention.particles.residual",
+    ],
+    EXAMPLES,
+    {},
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -10,11 +10,15 @@ from harness import FIXED, Case, collect, judge_drawn, without_example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.alignment.beyond.spectra import limit_spectra
+from companion.foundations.implicit_bias import margin, separable
+from companion.foundations.interpolation import pointwise, smoothing
+from companion.sample_complexity.information_exponent import search
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import chain, k_gmm, multi_index, ridgeless, single_index, spiked, two_layer
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.projection_model import Local, ProjectionModel
-from traindyn.problems.regression import least_squares, margin, pointwise, separable, smoothing
+from traindyn.problems.regression import least_squares
 
 
 def _with_samples(problem: Any) -> dict[str, Any]:
@@ -166,8 +170,8 @@ def _single_index() -> dict[str, Any]:
         "problem": problem,
         "mixture": single_index.models.BinaryMixture(20, 0.1),
         "link": single_index.links.hermite(2),
-        "escape": single_index.search.escape_law(problem, 0.5, delta=0.01),
-        "explosion": single_index.search.Explosion(4, 1.0, 0.5, 0.2),
+        "escape": search.escape_law(problem, 0.5, delta=0.01),
+        "explosion": search.Explosion(4, 1.0, 0.5, 0.2),
         "m": 0.3,
         "n": 5,
         "p": 4.0,
@@ -279,43 +283,46 @@ def _binary() -> dict[str, Any]:
 
 
 EXAMPLES: dict[str, Any] = {
-    "problems.k_gmm.dynamics.volatility": _volatile,
+    "companion.alignment.training_dynamics.volatility": _volatile,
     "problems.k_gmm.population.direct_block": lambda: _direct(
         _k_gmm(), "problem", "matrix", "point", "block"
     ),
     "problems.k_gmm.population.direct_moment": lambda: _direct(
         _k_gmm(), "problem", "point", "weight"
     ),
-    "problems.k_gmm.spectra.LimitSpectra.full": lambda: (
-        k_gmm.spectra.limit_spectra(0.5, 3),
+    "companion.alignment.beyond.spectra.LimitSpectra.full": lambda: (
+        limit_spectra(0.5, 3),
         {"matrix": "hessian"},
     ),
-    "problems.regression.pointwise.leading_variance": lambda: {
+    "companion.foundations.interpolation.pointwise.leading_variance": lambda: {
         "expected": 5.0,
         "design": pointwise.LocalDesign.uniform(3),
         "kernel": smoothing.PowerKernel(1.0),
     },
-    "problems.regression.smoothing.PowerKernel.integral": lambda: (
+    "companion.foundations.interpolation.smoothing.PowerKernel.integral": lambda: (
         smoothing.PowerKernel(0.5),
         {"power": 1, "dimension": 2},
     ),
-    "problems.regression.printed.printed_step_size": lambda: {
+    "companion.foundations.implicit_bias.printed.printed_step_size": lambda: {
         "model": _regression()["classifier"],
         "constant": 2.0,
     },
-    "problems.single_index.comparison.bihari_lasalle": lambda: {
+    "companion.sample_complexity.information_exponent.comparison.bihari_lasalle": lambda: {
         "t": [0.1, 1.0],
         "a": 0.1,
         "b": 0.2,
         "k": 4,
         "constant": 2.0,
     },
-    "problems.single_index.comparison.comparison_constant": lambda: {"b": 0.2, "k": 4},
-    "problems.single_index.search.Explosion.cdf": lambda: (
-        single_index.search.Explosion(4, 1.0, 0.5, 0.2),
+    "companion.sample_complexity.information_exponent.comparison.comparison_constant": lambda: {
+        "b": 0.2,
+        "k": 4,
+    },
+    "companion.sample_complexity.information_exponent.search.Explosion.cdf": lambda: (
+        search.Explosion(4, 1.0, 0.5, 0.2),
         {"times": [0.0, 0.1, 0.2], "reach": 5.0, "start": 0.1},
     ),
-    "problems.single_index.search.explosion": lambda: {
+    "companion.sample_complexity.information_exponent.search.explosion": lambda: {
         "problem": single_index.models.TeacherStudent(20, single_index.links.hermite(3)),
         "scale": 0.2,
     },
@@ -386,11 +393,11 @@ REASONS: dict[str, str] = {
     "problems.multi_index.hardness.Decomposition": RECORD,
     "problems.multi_index.model.MultiIndex.force": INSIDE,
     "problems.multi_index.model.MultiIndex.predict": INSIDE,
-    "problems.regression.margin.MaxMargin": RECORD,
+    "companion.foundations.implicit_bias.margin.MaxMargin": RECORD,
     "problems.ridgeless.Risk": RECORD,
-    "problems.single_index.passage.Decomposition": RECORD,
-    "problems.single_index.passage.Passages": RECORD,
-    "problems.regression.separable.MarginLoss": "functions and a name, which are not looked at",
+    "companion.sample_complexity.information_exponent.passage.Decomposition": RECORD,
+    "companion.sample_complexity.information_exponent.passage.Passages": RECORD,
+    "companion.foundations.implicit_bias.separable.MarginLoss": "functions and a name, which are not looked at",
     "problems.single_index.model.advance": "compiled, and takes compiled functions alone",
     "problems.two_layer.escape.Escape": RECORD,
     "problems.two_layer.forward.Forward": RECORD,
@@ -414,8 +421,43 @@ VOCABULARY = {
     "problems.ridgeless": _ridgeless,
     "problems.chain": _chain,
     "problems.population_block": _chain,
+    "companion.alignment.beyond": _k_gmm,
+    "companion.alignment.training_dynamics": _k_gmm,
+    "companion.alignment": _two_layer,
+    "companion.effective_dynamics": _two_layer,
+    "companion.foundations": _regression,
+    "companion.phase_transitions": _multi_index,
+    "companion.sample_complexity": _single_index,
 }
-CASES = collect(["problems"], EXAMPLES, REASONS, LENIENT, VOCABULARY)
+CASES = collect(
+    [
+        "problems",
+        "companion.alignment.beyond.initial",
+        "companion.alignment.beyond.spectra",
+        "companion.alignment.training_dynamics",
+        "companion.alignment.xor_alignment",
+        "companion.alignment.xor_rank.rank",
+        "companion.alignment.xor_train_matrices",
+        "companion.effective_dynamics.binary_mixture.basin",
+        "companion.effective_dynamics.binary_mixture.misalignment",
+        "companion.foundations.implicit_bias.margin",
+        "companion.foundations.implicit_bias.methods",
+        "companion.foundations.implicit_bias.printed",
+        "companion.foundations.implicit_bias.separable",
+        "companion.foundations.interpolation.pointwise",
+        "companion.foundations.interpolation.smoothing",
+        "companion.phase_transitions.easy_and_hard",
+        "companion.sample_complexity.information_exponent.assumptions",
+        "companion.sample_complexity.information_exponent.comparison",
+        "companion.sample_complexity.information_exponent.passage",
+        "companion.sample_complexity.information_exponent.printed",
+        "companion.sample_complexity.information_exponent.search",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+    VOCABULARY,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -10,11 +10,12 @@ from harness import FIXED, Case, collect, judge_drawn, without_example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.phase_transitions import hessian as conditioning
 from traindyn.effective import ode
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture, TwoLayerMixture, multi_index
 from traindyn.sgd import direct
-from traindyn.spectra import blocks, conditioning, population
+from traindyn.spectra import blocks, population
 
 
 def _mixture() -> dict[str, Any]:
@@ -108,7 +109,7 @@ EXAMPLES: dict[str, Any] = {
     "sgd.reduced.run_replicas": _replicas,
     "effective.fluctuations.linear_noise": _linear_noise,
     "spectra.concentration.network_distance": _xor,
-    "effective.classical.printed_interpolation": lambda: {
+    "companion.sample_complexity.effective_dynamics.classical.printed_interpolation": lambda: {
         "path": [0.0, 1.0, 0.5],
         "times": [0.0, 0.1],
         "step_size": 0.1,
@@ -125,7 +126,7 @@ REASONS: dict[str, str] = {
     "spectra.blocks.at": "looks at nothing before factors are asked of what it returns",
     "spectra.blocks.operator_of": "the second half of operator, which takes the same bad input",
     "spectra.population.Embedding.sees_inputs": INSIDE,
-    "spectra.conditioning.Seen": RECORD,
+    "companion.phase_transitions.hessian.Seen": RECORD,
     "spectra.film.Film": RECORD,
     "spectra.population.FullPopulation": RECORD,
     "spectra.predict.BlockPrediction": RECORD,
@@ -145,9 +146,9 @@ LENIENT: dict[str, Any] = {
     # Not looked at: a film builds a thousand operators on the same data.
     "spectra.blocks.WeightedGram": {"features": ("nan",)},
     # NaN where there is no threshold.
-    "spectra.null_branch.null_branch_curve": {"return": ("nan",)},
-    "spectra.counting.before_gap": {"eigenvalues": _MISSING},
-    "spectra.counting.outside": {
+    "companion.phase_transitions.thresholds.null_branch.null_branch_curve": {"return": ("nan",)},
+    "companion.alignment.xor_rank.counting.before_gap": {"eigenvalues": _MISSING},
+    "companion.alignment.xor_rank.counting.outside": {
         "eigenvalues": _MISSING,
         "lower": _MISSING,
         "upper": _MISSING,
@@ -159,10 +160,25 @@ VOCABULARY = {
     "spectra": _spectra,
     "sgd.full_batch": _network,
     "spectra.network": _network,
-    "spectra.conditioning": _network,
-    "spectra.null_branch": _network,
+    "companion.phase_transitions.hessian": _network,
+    "companion.phase_transitions.thresholds.null_branch": _network,
 }
-CASES = collect(["sgd", "effective", "spectra"], EXAMPLES, REASONS, LENIENT, VOCABULARY)
+CASES = collect(
+    [
+        "sgd",
+        "effective",
+        "spectra",
+        "companion.alignment.xor_rank.counting",
+        "companion.phase_transitions.hessian",
+        "companion.phase_transitions.thresholds.null_branch",
+        "companion.sample_complexity.effective_dynamics.classical",
+        "companion.sample_complexity.effective_dynamics.generator",
+    ],
+    EXAMPLES,
+    REASONS,
+    LENIENT,
+    VOCABULARY,
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

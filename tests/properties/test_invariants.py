@@ -13,14 +13,15 @@ from harness import FIXED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from companion.alignment.xor_rank import counting
+from companion.foundations.implicit_bias.margin import max_margin
 from traindyn import diffusion, gaussian, linalg, relu
 from traindyn.problems import KGaussianMixture, TwoLayerMixture, chain, ridgeless
 from traindyn.problems.base import Sample
 from traindyn.problems.population_block import PopulationBlock
-from traindyn.problems.regression import LeastSquares, max_margin
+from traindyn.problems.regression import LeastSquares
 from traindyn.problems.single_index import links
 from traindyn.sgd import reduced
-from traindyn.spectra import counting
 from traindyn.trajectory import stack
 
 FEW = settings(FIXED, max_examples=25)

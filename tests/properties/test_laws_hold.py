@@ -6,13 +6,12 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from companion.foundations.random_matrices.resolvent import azuma_tail, empirical_stieltjes
 from traindyn.laws import (
     HardSubspace,
     MarchenkoPastur,
     SampleCovariance,
     WeightedMarchenkoPastur,
-    azuma_tail,
-    empirical_stieltjes,
     spectral_distance,
 )
 

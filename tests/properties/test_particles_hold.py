@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from companion.attention.particles.clusters import linkage
+from companion.attention.particles.ensembles import random_head
 from traindyn.particles import (
     Attention,
     FeedForward,
     Head,
     energy,
     energy_growth,
-    linkage,
-    random_head,
     random_tokens,
 )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from companion.alignment.beyond.spectra import limit_spectra
 from traindyn import gaussian
 from traindyn.problems.base import Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics, limit
 from traindyn.problems.k_gmm.population import hessian_block, population_block
-from traindyn.problems.k_gmm.spectra import limit_spectra
 from traindyn.problems.two_layer import Point as TwoLayerPoint
 from traindyn.problems.two_layer import TwoLayerMixture, curvature
 from traindyn.spectra import population

@@ -7,8 +7,7 @@ quadratic through a few values finds it; all deltas share their random numbers, 
 has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
 \delta_j^*(t)` (MW, main theorem, restricted to eigenvalues below min(0, edge)).
 
-The cost of the mean-field equations grows like the cube of the number of steps; for late times see
-:mod:`traindyn.spectra.null_branch`.
+The cost of the mean-field equations grows like the cube of the number of steps.
 """
 
 from __future__ import annotations

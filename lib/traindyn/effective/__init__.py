@@ -2,7 +2,6 @@
 
 from traindyn.effective.fixed_points import FixedPoint, find
 from traindyn.effective.fluctuations import LinearNoise, fixed_point_noise, linear_noise
-from traindyn.effective.generator import Operators
 from traindyn.effective.ode import solve, solve_limit, solve_with_error
 from traindyn.effective.one_step import OneStep
 from traindyn.effective.sde import Coordinates
@@ -12,7 +11,6 @@ __all__ = [
     "FixedPoint",
     "LinearNoise",
     "OneStep",
-    "Operators",
     "find",
     "fixed_point_noise",
     "linear_noise",

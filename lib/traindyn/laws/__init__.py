@@ -10,16 +10,6 @@ from traindyn.laws.ensembles import (
 )
 from traindyn.laws.hard_subspace import HardSubspace
 from traindyn.laws.marchenko_pastur import MarchenkoPastur
-from traindyn.laws.resolvent import (
-    azuma_tail,
-    concentration_tail,
-    empirical_stieltjes,
-    leave_one_out_bound,
-    matrix_function,
-    quadratic_form_variance,
-    rank_one_inverse,
-    smoothed_density,
-)
 from traindyn.laws.sample_covariance import SampleCovariance
 from traindyn.laws.weighted import TRACY_WIDOM_MEAN, Outliers, WeightedMarchenkoPastur
 
@@ -33,15 +23,7 @@ __all__ = [
     "Outliers",
     "SampleCovariance",
     "WeightedMarchenkoPastur",
-    "azuma_tail",
-    "concentration_tail",
-    "empirical_stieltjes",
-    "leave_one_out_bound",
-    "matrix_function",
-    "quadratic_form_variance",
-    "rank_one_inverse",
     "sample_covariance_eigenvalues",
-    "smoothed_density",
     "spectral_distance",
     "wishart_bidiagonal",
 ]

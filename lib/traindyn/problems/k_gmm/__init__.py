@@ -5,10 +5,7 @@ it alone is what the simulators and the spectra need. The other files hold resul
 
 ==============  ==================================================================
 `population`    Hessian and G blocks at every precision (BGHJ Section 3, 7.1-7.8)
-`dynamics`      drift, noise and bounds of the effective dynamics (BGHJ Section 5)
 `limit`         infinite precision: scalar reduction, fixed point, energy
-`spectra`       infinite precision: eigenvalues of blocks and full matrices
-`initial`       spectra and thresholds at the origin
 `printed`       formulas as the source prints them, to be rejected
 ==============  ==================================================================
 """

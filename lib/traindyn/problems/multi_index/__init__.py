@@ -1,10 +1,5 @@
 """Multi-index targets learnt by two-layer networks: targets, hardness, data, curvature."""
 
-from traindyn.problems.multi_index.exponents import (
-    Exponent,
-    generative_exponent,
-    information_exponent,
-)
 from traindyn.problems.multi_index.hardness import Decomposition, decompose
 from traindyn.problems.multi_index.losses import (
     SQUARED,
@@ -31,7 +26,6 @@ __all__ = [
     "SQUARED",
     "Data",
     "Decomposition",
-    "Exponent",
     "Loss",
     "MultiIndex",
     "Recovery",
@@ -40,9 +34,7 @@ __all__ = [
     "cauchy",
     "decompose",
     "delta_alg",
-    "generative_exponent",
     "half_spaces",
-    "information_exponent",
     "log_cosh",
     "logistic",
     "orthonormal",

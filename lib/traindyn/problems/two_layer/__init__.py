@@ -15,12 +15,7 @@ need. The other files:
 `thresholds`          ridge and precision at which the origin loses its stability
 `escape`              how long alignment waits to leave zero overlap
 `diffusive`           stochastic limits around fixed points
-`misalignment`        how far two neurons of one class stay apart
-`basin`               how noise enlarges the basin of the best classifier
-`late`                a neuron without overlap among neurons that have learned
 `learning`            how many classes fill, how each grows, how far it goes
-`memory`              what SGD keeps of a sample: matrices of the training data
-`rank`                error rate of counting learned classes on few samples
 `preactivation`       supporting estimates on the preactivations
 `curvature`           population blocks of the Hessian and the G-matrix
 `expansions`          error bounds of their expansion at large precision

@@ -1,0 +1,13 @@
+"""The pages that a ledger becomes, a module each.
+
+============  =======================================================================
+`ledger`      all claims, with a filter
+`errata`      what is false or misprinted in the sources
+`resolution`  what the verdicts exclude
+`limits`      claims that are decided in part, or not at all
+`figures`     all figures
+`status`      what was built, where, how long it took; runs with other seeds
+`performance` measured speed and memory
+`parts`       what several pages share
+============  =======================================================================
+"""

@@ -1,0 +1,221 @@
+"""The registry of claims, ``book/claims.toml``."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import jsonschema
+
+Finding = Literal["confirmed", "corrected", "false", "partial", "data"]
+ClaimKind = Literal["theorem", "formula", "figure", "table", "remark", "erratum"]
+Matters = Literal["number", "slip"]
+FINDINGS: tuple[Finding, ...] = get_args(Finding)
+PRINTED_MUST_FAIL: tuple[Finding, ...] = ("corrected", "false")
+UNSETTLED: tuple[Finding, ...] = ("partial", "data")
+_TEXTS = (
+    "statement",
+    "printed",
+    "ours",
+    "reason",
+    "settle",
+    "tested",
+    "not_tested",
+    "credit",
+)
+
+
+class ClaimError(ValueError):
+    """A claim, its evidence or the registry is not in order; the message says where."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of the registry; see ``claims.schema.json`` for the fields."""
+
+    id: str
+    source: str
+    number: str
+    kind: ClaimKind
+    statement: str
+    chapter: str
+    finding: Finding = "confirmed"
+    printed: str = ""
+    ours: str = ""
+    reason: str = ""
+    matters: Matters | None = None
+    settle: str = ""
+    tested: str = ""
+    not_tested: str = ""
+    credit: str = ""
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A size of the source that a chapter does not reach at paper sizes."""
+
+    chapter: str
+    source: str
+    ours: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Claims by id, in the order of the file."""
+
+    path: Path
+    claims: dict[str, Claim]
+    sources: dict[str, str]
+    smaller: tuple[Smaller, ...] = ()
+
+    def __iter__(self) -> Iterator[Claim]:
+        """Claims in the order of the file."""
+        return iter(self.claims.values())
+
+    def __len__(self) -> int:
+        """Return the number of claims."""
+        return len(self.claims)
+
+    def __getitem__(self, id: str) -> Claim:
+        """Return the claim, or raise a ClaimError that names the nearest ids."""
+        try:
+            return self.claims[id]
+        except KeyError:
+            near = self.nearest(id)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise ClaimError(f"no claim {id!r} in {self.path}{hint}") from None
+
+    def nearest(self, id: str) -> list[str]:
+        """Return at most three ids that resemble `id`."""
+        folded = {name.casefold(): name for name in self.claims}
+        return [folded[name] for name in get_close_matches(id.casefold(), folded, cutoff=0.5)]
+
+    def of_chapter(self, chapter: str) -> list[Claim]:
+        """Claims that a chapter must answer for."""
+        return [claim for claim in self if claim.chapter == chapter]
+
+
+def find_registry(start: Path | None = None) -> Path:
+    """Return the path of ``book/claims.toml``.
+
+    The environment variable CLAIMBOOK_CLAIMS if set, else in `start` (default: the current
+    directory) or the nearest directory above it.
+
+    Raises
+    ------
+    ClaimError
+        If there is none.
+    """
+    named = os.environ.get("CLAIMBOOK_CLAIMS")
+    if named:
+        if not Path(named).is_file():
+            raise ClaimError(f"CLAIMBOOK_CLAIMS names {named}, which is not a file")
+        return Path(named).resolve()
+    origin = (start or Path.cwd()).resolve()
+    for folder in (origin, *origin.parents):
+        path = folder / "book" / "claims.toml"
+        if path.is_file():
+            return path
+    raise ClaimError(
+        f"no book/claims.toml in {origin} or above: run this inside a checkout of the book, "
+        "or set CLAIMBOOK_CLAIMS to the file"
+    )
+
+
+def load_registry(path: Path | None = None) -> Registry:
+    """Read and validate the registry.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Default: :func:`find_registry`.
+
+    Raises
+    ------
+    ClaimError
+        If the file is missing or not TOML, an entry breaks the schema, an id occurs twice
+        or does not begin with its source, a field does not go with its finding, or a chapter
+        is unknown. All faults are listed.
+    """
+    path = find_registry() if path is None else Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ClaimError(f"no registry of claims at {path}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ClaimError(f"{path} is not valid TOML: {error}") from error
+    faults = [_locate(fault, data) for fault in schema_faults("claims", data)]
+    if not faults:
+        faults = list(_semantic_faults(data))
+    if faults:
+        raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
+    claims = {entry["id"]: Claim(**entry) for entry in data["claim"]}
+    smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
+    return Registry(path=path, claims=claims, sources=data.get("sources", {}), smaller=smaller)
+
+
+def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
+    seen: set[str] = set()
+    for entry in data["claim"]:
+        id = entry["id"]
+        if id in seen:
+            yield f"{id}: occurs twice"
+        seen.add(id)
+        if not id.startswith(entry["source"] + "-"):
+            yield f"{id}: must begin with its source, {entry['source']}-"
+        for name in _TEXTS:
+            if name in entry and _stray_tex(entry[name], formula=name in ("printed", "ours")):
+                yield f"{id}: {name} has mathematics outside its dollars: {entry[name]!r}"
+        finding = entry.get("finding", "confirmed")
+        for name, findings in (("matters", ("corrected",)), ("settle", UNSETTLED)):
+            if name in entry and finding not in findings:
+                yield f"{id}: {name} belongs to {' and '.join(findings)} claims, not to {finding}"
+    chapters = {entry["chapter"] for entry in data["claim"]}
+    for entry in data.get("smaller", ()):
+        if entry["chapter"] not in chapters:
+            yield f"smaller: no claim belongs to chapter {entry['chapter']!r}"
+
+
+def _stray_tex(text: str, *, formula: bool) -> bool:
+    """Whether a text has TeX outside its mathematics; a formula may do without dollars."""
+    parts = text.split("$")
+    if formula and len(parts) == 1:
+        return False
+    return len(parts) % 2 == 0 or any("\\" in part for part in parts[::2])
+
+
+def _locate(fault: jsonschema.ValidationError, data: dict[str, Any]) -> str:
+    """Name the claim a fault belongs to, by id where it has one."""
+    where = list(fault.absolute_path)
+    if where[:1] == ["claim"] and len(where) > 1:
+        index = int(where[1])
+        entry = data["claim"][index]
+        name = entry.get("id") if isinstance(entry, dict) else None
+        field = ".".join(str(part) for part in where[2:])
+        parts = [str(name or f"claim number {index + 1}"), field, fault.message]
+    else:
+        parts = [".".join(str(part) for part in where), fault.message]
+    return ": ".join(part for part in parts if part)
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of the registry (``"claims"``) or of the ledger (``"ledger"``)."""
+    text = files("claimbook").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def schema_faults(name: str, data: Any) -> list[jsonschema.ValidationError]:
+    """Violations of a schema, in the order of the data."""
+    validator = jsonschema.Draft202012Validator(schema(name))
+    return sorted(validator.iter_errors(data), key=lambda fault: list(map(str, fault.path)))

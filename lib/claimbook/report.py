@@ -1,0 +1,125 @@
+"""The ledger's pages for the book, and its numbers for pages written by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from claimbook import seeds
+from claimbook.files import write
+from claimbook.pages import errata, figures, ledger, limits, parts, resolution, status
+from claimbook.pages.parts import Ledger
+from claimbook.registry import FINDINGS, UNSETTLED, ClaimError, schema_faults
+from claimbook.render import WORDS, number
+
+#: Names of the pages :func:`write_pages` makes, in the order of its result.
+PAGES = ("ledger", "resolution", "errata", "figures", "limits", "status")
+
+
+def read_ledger(path: Path) -> dict[str, Any]:
+    """Read a ledger and check that it is one.
+
+    Parameters
+    ----------
+    path : Path
+        As written by :func:`claimbook.collect.build`.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ClaimError
+        If it is missing or not valid.
+    """
+    try:
+        ledger: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ClaimError(f"cannot read the ledger {path}: {error}") from error
+    broken = schema_faults("ledger", ledger)
+    if broken:
+        raise ClaimError(f"{path}: {broken[0].json_path}: {broken[0].message}")
+    return ledger
+
+
+def write_pages(ledger_json: Path, out_dir: Path, tally: Path | None = None) -> list[Path]:
+    """Write the pages of the ledger and the thumbnails they show.
+
+    Parameters
+    ----------
+    ledger_json : Path
+        As written by :func:`claimbook.collect.build`, with ``figures/`` beside it.
+    out_dir : Path
+        Folder in which the chapter ``a/b`` is the page ``a/b``.
+    tally : Path, optional
+        What repetitions with other seeds showed, see :mod:`claimbook.seeds`.
+
+    Returns
+    -------
+    list of Path
+        The pages, named as in `PAGES`.
+
+    Raises
+    ------
+    ClaimError
+        If the ledger or one of its images is missing or not valid.
+    """
+    content = read_ledger(ledger_json)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    thumbnails = figures.write_thumbnails(content, ledger_json.parent, out_dir)
+    texts = (
+        ledger.page(content),
+        resolution.page(content),
+        errata.page(content),
+        figures.page(content, thumbnails),
+        limits.page(content),
+        status.page(content, seeds.read(tally) if tally else {}),
+    )
+    return [
+        write(out_dir / f"{name}.md", text.encode())
+        for name, text in zip(PAGES, texts, strict=True)
+    ]
+
+
+def substitutions(ledger: Ledger) -> dict[str, str]:
+    """Numbers of the ledger that a page can show by writing ``{{ name }}``.
+
+    Parameters
+    ----------
+    ledger : mapping
+        Content of ``ledger.json``.
+
+    Returns
+    -------
+    dict
+        MyST text by name: counts of all kinds, both errors of all verdicts, the run
+        time in minutes, and ``verdicts``, a line of counts that lead to their claims.
+    """
+    claims = ledger["claims"]
+    matters = Counter(claim.get("matters") for claim in claims)
+    found = ledger["counts"]
+    return {
+        "claims": str(len(claims)),
+        "checks": str(parts.checks(claims)),
+        "chapters": str(len(ledger["chapters"])),
+        "figures": str(len(ledger["figures"])),
+        "false_alarm": number(ledger["false_alarm_total"], 2),
+        "false_pass": number(ledger["false_pass_total"], 2),
+        "profile": ledger["profile"],
+        "seed": str(ledger["seed"]),
+        "minutes": f"{sum(entry['seconds'] for entry in ledger['chapters']) / 60:.0f}",
+        **{name: str(found[name]) for name in FINDINGS},
+        "errata": str(len(errata.errata(ledger))),
+        "falsehoods": str(found["false"]),
+        "numbers": str(matters["number"]),
+        "slips": str(matters["slip"]),
+        "limits": str(sum(found[name] for name in UNSETTLED)),
+        "verdicts": " · ".join(
+            f'<a href="ledger.html?verdict={name}">{found[name]} {WORDS[name]}</a>'
+            for name in FINDINGS
+            if found[name]
+        ),
+    }

@@ -1,0 +1,11 @@
+"""Running chapters, one step per module.
+
+==========  =========================================================================
+`chapters`  which files of ``book/`` are chapters, which are plain pages
+`stamps`    what an executed chapter depends on, as a stamp file whose content changes
+            exactly when the chapter has to run again
+`execute`   run one chapter as a notebook
+==========  =========================================================================
+
+The ``Makefile`` calls them as ``python -m claimbook.run.<module>``.
+"""

@@ -1,0 +1,337 @@
+"""Run one chapter as a notebook: jupytext reads it, papermill executes it.
+
+The executed notebook appears under its name only when every cell succeeded, so an
+interrupted or failed run leaves nothing that looks like a result. Nothing in it depends
+on when, where or by whom it was run (cell ids are numbered, papermill's times and paths
+are dropped) except ``seconds`` and ``workers`` in ``metadata.claimbook``, which are removed
+before publishing.
+
+A cell fails the run when it raises, and also when it writes to standard error: that is
+where Python puts warnings, and a published chapter has none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+    from traitlets.config import Config
+
+PROFILES = ("quick", "paper")
+PARAMETERS = ("profile", "seed")
+
+#: Seconds between two progress lines.
+_PATIENCE = 10.0
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class ChapterError(Exception):
+    """A chapter that cannot be read, or a cell of it that failed."""
+
+
+def environment(build: Path) -> dict[str, str]:
+    """Environment variables a chapter runs under, for the same numbers everywhere.
+
+    Linear algebra uses one thread: the number of threads changes the last bits of sums,
+    and threads inside the workers of a chapter slow each other down.
+    Variables of the thread libraries that are already set are kept.
+
+    Parameters
+    ----------
+    build : Path
+        Folder for caches.
+
+    Returns
+    -------
+    dict
+    """
+    caches = build.resolve()
+    for name in ("ipython", "matplotlib", "numba"):
+        (caches / name).mkdir(parents=True, exist_ok=True)
+    threads = {
+        key: os.environ.get(key, "1")
+        for key in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    }
+    return {
+        **threads,
+        "NUMBA_CACHE_DIR": str(caches / "numba"),
+        "IPYTHONDIR": str(caches / "ipython"),
+        "MPLCONFIGDIR": str(caches / "matplotlib"),
+        # A figure reaches the page only as an output that is published with its description.
+        "MPLBACKEND": "agg",
+        "PYTHONHASHSEED": "0",
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        # The kernel's debugger otherwise warns about frozen modules on every start.
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+
+
+def execute(
+    source: Path,
+    output: Path,
+    *,
+    profile: str = "quick",
+    seed: int = 1,
+    build: Path = Path("_build"),
+    report: Callable[[str], None] = print,
+) -> float:
+    """Run a chapter and write the executed notebook.
+
+    Parameters
+    ----------
+    source : Path
+        MyST text notebook with one cell tagged ``parameters`` that sets `profile` and
+        `seed`. Cells run in its folder.
+    output : Path
+        Notebook to write (``.ipynb``); replaced only by a complete run.
+    profile : {"quick", "paper"}
+    seed : int
+        Root seed of the chapter.
+    build : Path
+        Folder for caches of compiled code.
+    report : callable
+        Receives lines of progress.
+
+    Returns
+    -------
+    float
+        Elapsed seconds.
+
+    Raises
+    ------
+    ChapterError
+        If the chapter is malformed or a cell fails; the message shows the cell.
+    ValueError
+        If `profile` is not known.
+    """
+    if profile not in PROFILES:
+        raise ValueError(f"profile must be one of {PROFILES}, got {profile!r}")
+    notebook = read(source)
+    report(f"{source}: running {len(notebook.cells) + 1} cells, profile {profile}, seed {seed}")
+    start = time.perf_counter()
+    with _environment(environment(build)):
+        executed = _run(notebook, source, {"profile": profile, "seed": seed}, report)
+    seconds = time.perf_counter() - start
+    _refuse_warnings(executed, source)
+    _publishable(executed)
+    executed.metadata["claimbook"] = {
+        "profile": profile,
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "workers": joblib.cpu_count(),
+    }
+    _write(executed, output)
+    output.with_suffix(".failed").unlink(missing_ok=True)
+    report(f"{source}: done in {seconds:.1f} s")
+    return seconds
+
+
+def read(source: Path) -> NotebookNode:
+    """Read a text notebook and check that it can be run with parameters.
+
+    Parameters
+    ----------
+    source : Path
+
+    Returns
+    -------
+    NotebookNode
+
+    Raises
+    ------
+    ChapterError
+        If there is no kernel specification with a language, or not exactly one cell
+        tagged ``parameters`` that sets `profile` and `seed`.
+    """
+    import jupytext
+
+    notebook: NotebookNode = jupytext.read(source, fmt="md:myst")
+    kernel = notebook.metadata.get("kernelspec", {})
+    if not (kernel.get("name") and kernel.get("language")):
+        raise ChapterError(f"{source}: the kernelspec must have a name and a language")
+    tagged = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    if len(tagged) != 1:
+        raise ChapterError(f"{source}: {len(tagged)} cells are tagged `parameters`, expected one")
+    missing = set(PARAMETERS) - _assigned(tagged[0].source)
+    if missing:
+        raise ChapterError(
+            f"{source}: the cell tagged `parameters` must set {', '.join(sorted(missing))}"
+        )
+    return notebook
+
+
+def _assigned(source: str) -> set[str]:
+    """Names that the statements of a cell assign to."""
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
+    return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {key: os.environ.get(key) for key in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+def _run(
+    notebook: NotebookNode, source: Path, parameters: dict[str, Any], report: Callable[[str], None]
+) -> NotebookNode:
+    """Execute in memory, in the folder of the source, reporting every few seconds."""
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+
+    start = last = time.perf_counter()
+
+    def progress(cell_index: int, **_: object) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= _PATIENCE:
+            last = now
+            report(
+                f"{source}: cell {cell_index + 1} of {len(notebook.cells) + 1} done "
+                f"after {now - start:.0f} s"
+            )
+
+    try:
+        with _kernel_config() as config:
+            executed: NotebookNode = papermill.execute_notebook(
+                notebook,
+                None,
+                parameters=parameters,
+                kernel_name=notebook.metadata.kernelspec.name,
+                progress_bar=False,
+                cwd=source.parent,
+                on_cell_executed=progress,
+                config=config,
+                # Otherwise the kernel reports, now and then, that it was asked to stop.
+                extra_arguments=["--log-level=CRITICAL"],
+            )
+            return executed
+    except papermill.PapermillExecutionError as error:
+        trace = _ANSI.sub("", "\n".join(error.traceback)) or f"{error.ename}: {error.evalue}"
+        raise ChapterError(
+            _failure(source, error.cell_index, error.source, "failed", trace)
+        ) from None
+    except DeadKernelError:
+        raise ChapterError(
+            f"{source}: the Python process of the chapter died (out of memory?)"
+        ) from None
+
+
+@contextmanager
+def _kernel_config() -> Iterator[Config]:
+    """Talk to the kernel through sockets in a private folder where the system has them.
+
+    Ports, the default, are shared by the whole machine: two chapters started at once may
+    pick the same, and anybody can listen.
+    """
+    from traitlets.config import Config
+
+    if sys.platform == "win32":
+        yield Config()
+        return
+    # A short name: the path of a socket has at most about 100 characters.
+    with tempfile.TemporaryDirectory(prefix="td-") as folder:
+        yield Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
+
+
+def _refuse_warnings(notebook: NotebookNode, source: Path) -> None:
+    for index, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream" and output.name == "stderr":
+                what = "wrote to standard error (a warning?)"
+                raise ChapterError(_failure(source, index, cell.source, what, output.text))
+
+
+def _failure(source: Path, index: int, cell: str, what: str, details: str) -> str:
+    """Message that shows a cell, where it stands and what happened."""
+    text = source.read_text(encoding="utf8")
+    place = text.find(cell)
+    where = f"{source}:{text.count(chr(10), 0, place) + 1}" if place >= 0 else str(source)
+    code = "\n".join(f"    | {row}" for row in cell.splitlines())
+    return f"{where}: cell {index + 1} {what}\n{code}\n\n{details.strip()}"
+
+
+def _publishable(notebook: NotebookNode) -> None:
+    """Drop what depends on when and where the notebook ran; hide the default parameters."""
+    notebook.metadata.pop("papermill", None)
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{index + 1}"
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+        tags = cell.metadata.get("tags", [])
+        if "parameters" in tags:
+            cell.metadata["tags"] = [*tags, "remove-cell"]
+
+
+def _write(notebook: NotebookNode, output: Path) -> None:
+    """Write under another name, then rename: the name never holds half a notebook."""
+    import nbformat
+
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_name(output.name + ".part")
+    part.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
+    part.replace(output)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one chapter (command line)."""
+    parser = argparse.ArgumentParser(prog="python -m claimbook.run.execute", description=__doc__)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--profile", choices=PROFILES, default="quick")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--build", type=Path, default=Path("_build"), help="folder for caches")
+    options = parser.parse_args(arguments)
+    # make stops its children with SIGTERM; the kernel has to be shut down all the same.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        execute(
+            options.source,
+            options.output,
+            profile=options.profile,
+            seed=options.seed,
+            build=options.build,
+            report=lambda line: print(line, flush=True),
+        )
+    except ChapterError as error:
+        print(f"\n{error}\n", file=sys.stderr)
+        if os.environ.get("CLAIMBOOK_TALLY"):
+            # The tally of seeds must know that the chapter ran and came to no end.
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.with_suffix(".failed").write_text(f"{error}\n", encoding="utf8")
+        return 1
+    except KeyboardInterrupt:
+        print(f"{options.source}: interrupted, nothing written", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,354 @@
+"""What an executed chapter depends on, as a stamp file.
+
+A stamp holds a digest of everything that can change a chapter's numbers: its source,
+the library files it can reach through imports (their syntax, without docstrings and
+comments), the lock file, what its records repeat of the registry of claims, the Python
+version and the build settings (profile, seed). It is
+rewritten only when one of these changes, so make reruns a chapter exactly when its stamp
+is newer. Digests, unlike time stamps, survive a fresh clone and ignore a mere ``touch``.
+
+Library files are found by walking ``import`` statements, wherever they stand, from the
+chapter's code cells through the packages of the source root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from claimbook.run import chapters as sources
+
+#: These read executed notebooks or start the run of one; no number of a chapter depends on them.
+OUTSIDE = (
+    "claimbook.cli",
+    "claimbook.collect",
+    "claimbook.compare",
+    "claimbook.pages",
+    "claimbook.report",
+    "claimbook.run",
+    "claimbook.seeds",
+    "claimbook.site",
+)
+
+#: What a record in a notebook repeats of its claim; texts are read when the ledger is built.
+RECORDED = ("id", "number", "kind", "finding")
+
+_CODE_CELL = re.compile(r"^(`{3,}|~{3,})\{code-cell\}.*?\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
+_CELL_OPTIONS = re.compile(r"\A(?:---\n(?:[^\n]*\n)*?---\n|(?::[^\n]*\n)+)")
+_MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
+
+
+def code(text: str) -> str:
+    r"""Python source of a MyST text notebook, cell after cell.
+
+    Parameters
+    ----------
+    text : str
+        The notebook.
+
+    Returns
+    -------
+    str
+        Without cell options and IPython magics.
+
+    Examples
+    --------
+    >>> code("# Title\n```{code-cell} ipython3\n:tags: [parameters]\n\nseed = 1\n```\n")
+    '\nseed = 1\n'
+    """
+    cells = (_CELL_OPTIONS.sub("", match.group(2)) for match in _CODE_CELL.finditer(text))
+    return _MAGIC.sub("", "".join(cells))
+
+
+def imported(source: str, package: str = "") -> set[str]:
+    """Dotted names a piece of Python source imports.
+
+    Parameters
+    ----------
+    source : str
+    package : str
+        Package the source belongs to, for relative imports.
+
+    Returns
+    -------
+    set of str
+        For ``from a import b`` both ``a`` and ``a.b``: `b` may be a module.
+
+    Examples
+    --------
+    >>> sorted(imported("from . import a", package="p")), sorted(imported("import p.b"))
+    (['p', 'p.a'], ['p.b'])
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            names.add(base)
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+    return names
+
+
+def _with_parents(module: str) -> Iterator[str]:
+    """Yield `a`, `a.b`, `a.b.c`: importing a module runs its packages first."""
+    parts = module.split(".")
+    return (".".join(parts[: i + 1]) for i in range(len(parts)))
+
+
+def _find(module: str, root: Path) -> Path | None:
+    """File of a module below a source root, or None if it is not there."""
+    base = root.joinpath(*module.split("."))
+    for candidate in (base / "__init__.py", base.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def reachable(source: str, root: Path) -> list[Path]:
+    """Files below a source root that running a piece of Python can import.
+
+    Parameters
+    ----------
+    source : str
+        Python source.
+    root : Path
+        Folder that holds the packages (``lib``).
+
+    Returns
+    -------
+    list of Path
+        Sorted; Python files, and the data files that lie next to them in a package. All
+        Python files if one of the sources met cannot be parsed: better run once too often.
+    """
+    try:
+        return _walk(source, root)
+    except SyntaxError:
+        return sorted(root.rglob("*.py"))
+
+
+def _walk(source: str, root: Path) -> list[Path]:
+    found: set[Path] = set()
+    queue = sorted(imported(source))
+    seen: set[str] = set()
+    while queue:
+        for module in _with_parents(queue.pop()):
+            if module in seen or any(f"{module}.".startswith(f"{out}.") for out in OUTSIDE):
+                continue
+            seen.add(module)
+            path = _find(module, root)
+            if path is None:
+                continue
+            found.add(path)
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            if path.name == "__init__.py":
+                found.update(
+                    data
+                    for data in path.parent.iterdir()
+                    if data.is_file()
+                    and data.suffix in (".json", ".toml", ".csv", ".mplstyle")
+                    and not data.name.endswith(".schema.json")  # says what is allowed, no more
+                )
+            queue.extend(imported(path.read_text(encoding="utf8"), package))
+    return sorted(found)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def meaning(source: str) -> str:
+    """Return the syntax of a piece of Python without docstrings and comments.
+
+    Parameters
+    ----------
+    source : str
+
+    Returns
+    -------
+    str
+        The source itself if it cannot be parsed.
+
+    Examples
+    --------
+    >>> meaning("x = 1  # one") == meaning("'Numbers.'; x = 1")
+    True
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _content(path: Path) -> bytes:
+    """Return what of a file can change a number."""
+    if path.suffix == ".py":
+        return meaning(path.read_text(encoding="utf8")).encode()
+    return path.read_bytes()
+
+
+def inputs(
+    chapter: str,
+    *,
+    book: Path,
+    root: Path,
+    shared: Iterable[Path] = (),
+    settings: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Everything an executed chapter depends on, with a digest of each.
+
+    Parameters
+    ----------
+    chapter : str
+        Name of the chapter, such as ``alignment/beyond``.
+    book : Path
+        Folder of the sources, with ``claims.toml`` if there is one.
+    root : Path
+        Source root of the library.
+    shared : iterable of Path
+        Further files every chapter depends on (the lock file).
+    settings : mapping
+        Build settings.
+
+    Returns
+    -------
+    dict
+        What (a path, or words) to digest or value.
+    """
+    source = (book / chapter).with_suffix(".md")
+    text = source.read_text(encoding="utf8")
+    registry = book / "claims.toml"
+    claims: list[object] = []
+    if registry.is_file():
+        with registry.open("rb") as file:
+            entries = tomllib.load(file).get("claim", [])
+        claims = [
+            [entry.get(key) for key in RECORDED]
+            for entry in entries
+            if entry.get("chapter") == chapter
+        ]
+    files = [source, *shared, *reachable(code(text), root)]
+    return {
+        **{path.as_posix(): _digest(_content(path)) for path in files},
+        "its claims": _digest(json.dumps(claims, sort_keys=True).encode()),
+        "the Python version": ".".join(map(str, sys.version_info[:2])),
+        **{f"the {key}": value for key, value in (settings or {}).items()},
+    }
+
+
+def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """List what differs between two results of :func:`inputs`.
+
+    Examples
+    --------
+    >>> changes({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
+    ['a', 'b', 'c']
+    """
+    return sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+
+
+def update(stamp: Path, current: Mapping[str, str]) -> list[str]:
+    """Rewrite a stamp file if it does not say what it should.
+
+    Parameters
+    ----------
+    stamp : Path
+    current : mapping
+        Result of :func:`inputs`.
+
+    Returns
+    -------
+    list of str
+        What changed since the stamp was written; empty if nothing did, or if there was
+        no readable stamp.
+    """
+    text = json.dumps(current, indent=1, sort_keys=True)
+    try:
+        before = stamp.read_text(encoding="utf8")
+    except FileNotFoundError:
+        before = ""
+    if before == text:
+        return []
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    part = stamp.with_name(stamp.name + ".part")
+    part.write_text(text, encoding="utf8")
+    part.replace(stamp)
+    return changes(json.loads(before), current) if before else []
+
+
+def prune(folder: Path, chapters: Iterable[str]) -> list[Path]:
+    """Remove what was made from chapters that no longer exist.
+
+    Parameters
+    ----------
+    folder : Path
+        Stamps or executed notebooks, one per chapter, under the chapter's name.
+    chapters : iterable of str
+        Names of the chapters that exist.
+
+    Returns
+    -------
+    list of Path
+        The files removed.
+    """
+    keep = set(chapters)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    stale = [path for path in files if sources.name(path, folder) not in keep]
+    for path in stale:
+        path.unlink()
+    return stale
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Bring the stamps of chapters up to date (command line)."""
+    parser = argparse.ArgumentParser(prog="python -m claimbook.run.stamps", description=__doc__)
+    parser.add_argument("--book", type=Path, default=Path("book"))
+    parser.add_argument("--root", type=Path, default=Path("lib"))
+    parser.add_argument("--shared", type=Path, nargs="*", default=[])
+    parser.add_argument("--settings", nargs="*", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--build", type=Path, required=True, help="such as _build/quick")
+    options = parser.parse_args(arguments)
+    settings = dict(setting.split("=", 1) for setting in options.settings)
+    chapters = sources.chapters(options.book)
+    for folder in (options.build / "stamps", options.build / "notebooks"):
+        for path in prune(folder, chapters):
+            print(f"{path}: removed, its chapter is gone")
+    for chapter in chapters:
+        current = inputs(
+            chapter,
+            book=options.book,
+            root=options.root,
+            shared=options.shared,
+            settings=settings,
+        )
+        stamp = options.build / "stamps" / f"{chapter}.json"
+        because = _summary(update(stamp, current))
+        if because:
+            print(f"{chapter}: to be run again, changed: {because}")
+    return 0
+
+
+def _summary(changed: list[str], most: int = 3) -> str:
+    """List of changes for one line of output."""
+    shown = ", ".join(changed[:most])
+    return shown if len(changed) <= most else f"{shown} and {len(changed) - most} more"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

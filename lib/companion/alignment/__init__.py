@@ -1,0 +1,1 @@
+"""What single chapters of the part *alignment* need, a module or a package each."""

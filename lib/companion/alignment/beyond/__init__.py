@@ -1,0 +1,1 @@
+"""What the chapter *Beyond: predicted spectra* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *XOR: rank deficiency* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Transformers as particles* needs and no other."""

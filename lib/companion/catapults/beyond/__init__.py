@@ -1,0 +1,1 @@
+"""What the chapter *Beyond: chaos, momentum and scaling* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Many examples* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Catapults in SGD* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Binary Gaussian mixture* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Implicit bias* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Interpolation without harm* needs and no other."""

@@ -1,0 +1,1 @@
+"""What the chapter *Random matrices* needs and no other."""

@@ -1,0 +1,1 @@
+"""What single chapters of the part *lazy training* need, a module or a package each."""

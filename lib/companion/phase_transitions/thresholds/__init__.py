@@ -1,0 +1,1 @@
+"""What the chapter *Thresholds and success* needs and no other."""

@@ -1,0 +1,1 @@
+"""What single chapters of the part *sample complexity* need, a module or a package each."""

@@ -1,0 +1,1 @@
+"""What the chapter *Effective dynamics in the notes* needs and no other."""

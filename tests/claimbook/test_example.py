@@ -1,0 +1,61 @@
+"""A second, tiny book: claimbook makes a companion to a paper that is not about training."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "example"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Build the example in a folder of its own, by the commands of its README."""
+    place = tmp_path_factory.mktemp("example") / "book"
+    shutil.copytree(EXAMPLE, place)
+    mathjax = EXAMPLE.parents[1] / "book" / "_static" / "mathjax"
+    shutil.copytree(mathjax, place / "book" / "_static" / "mathjax")
+    block = re.findall(r"^    (.*)$", (place / "README.md").read_text("utf8"), re.MULTILINE)
+    for command in "\n".join(block).replace("\\\n", "").splitlines():
+        program, *arguments = command.split()
+        assert program == "python"
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=place, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    return place / "build"
+
+
+def test_each_claim_of_the_example_has_its_verdict(folder):
+    """Two statements hold, the misprint is found by the check that our formula passes."""
+    ledger = json.loads((folder / "ledger.json").read_text("utf8"))
+    verdicts = {claim["id"]: claim["verdict"] for claim in ledger["claims"]}
+    assert verdicts == {
+        "EULER-T1": "confirmed",
+        "EULER-E2": "corrected",
+        "EULER-F1": "confirmed",
+    }
+    assert [figure["label"] for figure in ledger["figures"]] == ["shares"]
+
+
+def test_site_of_the_example_shows_them(folder):
+    """The home page counts the claims, the chapter shows its figure and the errata the misprint."""
+    html = folder / "html" / "book"
+    assert "3 claims" in (html / "intro.html").read_text("utf8")
+    assert 'alt="The share settles' in (html / "numbers" / "squares.html").read_text("utf8")
+    assert "EULER-E2" in (html / "errata.html").read_text("utf8")
+
+
+def test_claimbook_stands_alone():
+    """No module of the package imports the library of this book."""
+    library = EXAMPLE.parents[1] / "lib" / "claimbook"
+    found = [
+        path.name
+        for path in library.rglob("*.py")
+        if re.search(r"^\s*(from|import) (traindyn|companion)", path.read_text("utf8"), re.M)
+    ]
+    assert not found

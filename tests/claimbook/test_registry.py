@@ -1,0 +1,116 @@
+"""Reading ``claims.toml``."""
+
+import pytest
+
+from claimbook import ClaimError, find_registry, load_registry
+from claimbook.registry import schema
+
+ENTRY = """
+[[claim]]
+id = "BGHJ-T1"
+source = "BGHJ"
+number = "Theorem 1"
+kind = "theorem"
+statement = "A."
+chapter = "a/b"
+tested = "All of it."
+not_tested = "Nothing."
+"""
+
+
+def test_registry_keeps_the_order_of_the_file(claims):
+    """The ledger is sorted by it."""
+    registry = load_registry(claims)
+    assert [claim.id for claim in registry] == ["BGHJ-L3.1", "BGHJ-T2.3", "BGHJ-F2.1", "OWN-rank"]
+    assert registry["BGHJ-T2.3"].finding == "confirmed" and len(registry) == 4
+    assert [claim.id for claim in registry.of_chapter("alignment/matrices")] == ["BGHJ-L3.1"]
+
+
+def test_unknown_id_names_the_nearest(claims):
+    """A mistyped id must be easy to repair."""
+    with pytest.raises(ClaimError, match=r"no claim 'bghj-t2\.4'.*did you mean BGHJ-T2\.3"):
+        load_registry(claims)["bghj-t2.4"]
+    with pytest.raises(ClaimError, match=r"no claim 'xyz' in .*claims\.toml$"):
+        load_registry(claims)["xyz"]
+
+
+SMALLER = """
+[[smaller]]
+chapter = "a/c"
+source = "1000"
+ours = "500"
+why = "Time."
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ENTRY + ENTRY, "BGHJ-T1: occurs twice"),
+        (ENTRY.replace('"BGHJ"', '"BGJ"'), "BGHJ-T1: must begin with its source, BGJ-"),
+        (ENTRY.replace('kind = "theorem"', 'kind = "hunch"'), "BGHJ-T1: kind: 'hunch' is not one"),
+        (ENTRY.replace('chapter = "a/b"', ""), "BGHJ-T1: 'chapter' is a required property"),
+        (ENTRY.replace('id = "BGHJ-T1"', ""), "claim number 1: 'id' is a required property"),
+        (ENTRY.replace("not_tested", "settle"), "BGHJ-T1: 'not_tested' is a required property"),
+        (ENTRY.replace("BGHJ", "OWN"), "OWN-T1: 'credit' is a required property"),
+        (ENTRY + 'mood = "good"', "BGHJ-T1: Additional properties.*'mood'"),
+        (ENTRY + 'finding = "likely"', "BGHJ-T1: finding: 'likely' is not one"),
+        (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'printed' is a required property"),
+        (ENTRY + 'finding = "corrected"', "BGHJ-T1: 'matters' is a required property"),
+        (ENTRY + 'finding = "partial"', "BGHJ-T1: 'settle' is a required property"),
+        (ENTRY + 'finding = "data"', "BGHJ-T1: 'settle' is a required property"),
+        (ENTRY + 'matters = "much"', "BGHJ-T1: matters: 'much' is not one"),
+        (ENTRY + 'matters = "slip"', "BGHJ-T1: matters belongs to corrected claims"),
+        (ENTRY + 'settle = "A proof."', "BGHJ-T1: settle belongs to partial and data claims"),
+        (ENTRY.replace('"A."', "'$x'"), "BGHJ-T1: statement has mathematics outside its dollars"),
+        (ENTRY.replace('"A."', "'\\alpha'"), "BGHJ-T1: statement has mathematics outside"),
+        (ENTRY + "printed = 'a\\text{ for $n$}'", "BGHJ-T1: printed has mathematics outside"),
+        (ENTRY + SMALLER, "smaller: no claim belongs to chapter 'a/c'"),
+        (ENTRY + 'finding = "false"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),
+        (ENTRY.replace('"A."', '" "'), "BGHJ-T1: statement"),
+        (ENTRY.replace('"a/b"', '"../b"'), "BGHJ-T1: chapter"),
+        ("claim = ", "not valid TOML"),
+        ("", "'claim' is a required property"),
+    ],
+)
+def test_faulty_registry_is_refused(tmp_path, text, message):
+    """Every fault is named with the claim it belongs to."""
+    path = tmp_path / "claims.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ClaimError, match=message):
+        load_registry(path)
+
+
+def test_all_faults_are_listed(tmp_path):
+    """One run shows everything there is to repair."""
+    path = tmp_path / "claims.toml"
+    path.write_text(ENTRY.replace('"theorem"', '"hunch"') + ENTRY.replace('"A."', "3"))
+    with pytest.raises(ClaimError, match=r"(?s)hunch.*statement"):
+        load_registry(path)
+
+
+def test_registry_is_found_from_below(claims, monkeypatch, tmp_path):
+    """Notebooks run in the folder of their source, the command anywhere in the checkout."""
+    monkeypatch.delenv("CLAIMBOOK_CLAIMS", raising=False)
+    inside = claims.parent / "alignment"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    assert find_registry() == claims.resolve()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ClaimError, match="inside a checkout of the book"):
+        find_registry()
+    monkeypatch.setenv("CLAIMBOOK_CLAIMS", str(claims))
+    assert find_registry() == claims.resolve()
+    monkeypatch.setenv("CLAIMBOOK_CLAIMS", str(tmp_path / "nothing"))
+    with pytest.raises(ClaimError, match="is not a file"):
+        load_registry()
+
+
+@pytest.mark.parametrize("name", ["claims", "ledger"])
+def test_schemas_are_schemas(name):
+    """A typing error in a schema would silently allow everything."""
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(schema(name))

@@ -1,0 +1,397 @@
+"""The ledger's pages, built by Jupyter Book and opened in a browser."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from claimbook import MIME, ClaimError, report
+from claimbook.collect import build
+from claimbook.pages import parts
+from claimbook.render import badge
+from claimbook.report import write_pages
+from claimbook.site import links, stage
+from claimbook.verdict import Record
+
+ROOT = Path(__file__).parents[2]
+PAGES = report.PAGES
+
+
+@pytest.fixture
+def ledger(claims, executed, tmp_path):
+    """Path of a built ledger."""
+    path = tmp_path / "ledger.json"
+    build(claims, executed, profile="quick", seed=1, out=path)
+    return path
+
+
+def add_badges(folder):
+    """Put the HTML of the badges into notebooks made without a kernel."""
+    for path in folder.rglob("*.ipynb"):
+        content = json.loads(path.read_text())
+        for cell in content["cells"]:
+            for output in cell.get("outputs", []):
+                if MIME in output["data"]:
+                    output["data"]["text/html"] = badge(Record.from_json(output["data"][MIME]))
+        path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def site(ledger, executed, tmp_path):
+    """Build the pages and the two chapters with the book's own configuration."""
+    folder = tmp_path / "stage"
+    shutil.copytree(ROOT / "book" / "_static", folder / "book" / "_static")
+    shutil.copy(ROOT / "_config.yml", folder)
+    (folder / "book" / "references.bib").write_text("")
+    chapters = ("alignment/matrices", "alignment/alignment")
+    toc = "".join(f"  - file: book/{name}\n" for name in (*PAGES, *chapters))
+    (folder / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{toc}")
+    (folder / "book" / "intro.md").write_text(
+        "# Start\n\n{ref}`claim-bghj-t2-3`\n".replace(
+            "{ref}`claim-bghj-t2-3`", "{ref}`a verdict <claim-bghj-t2-3>`"
+        )
+    )
+    add_badges(executed)
+    shutil.copytree(executed, folder / "book", dirs_exist_ok=True)
+    write_pages(ledger, folder / "book")
+    # Raises on any warning: unknown targets, missing images, wrong nesting.
+    return stage.build(folder, tmp_path / "site.log") / "book"
+
+
+def test_pages_build_and_work(site):
+    """Warnings of the build, missing pages, unescaped text, anything from the network."""
+    for name in PAGES:
+        assert (site / f"{name}.html").is_file()
+    text = (site / "figures.html").read_text(encoding="utf-8")
+    assert text.count('alt="A blue: picture [of] $x$"') == 2  # one for each theme
+    assert text.count('loading="lazy"') == 2
+    assert "&lt;brackets&gt;" in _main((site / "ledger.html").read_text(encoding="utf-8"))
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', _main(text))
+    assert links.check(site.parent) == []
+
+
+def _main(html):
+    """Return the article of a page, without what the theme adds around it."""
+    return html[html.index("<article") : html.index("</article>")]
+
+
+def test_pages_work_in_a_browser(site, browser):
+    """A filter that does nothing, hidden evidence, console errors, a phone that scrolls."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    url = f"{(site / 'ledger.html').as_uri()}"
+    page.goto(url)
+    visible = page.locator("#td-ledger > tbody > tr:visible")
+    count = page.locator("#td-count")
+    assert visible.count() == 4 and count.inner_text() == "4 of 4 claims"
+    page.select_option("select[name=verdict]", "false")
+    assert visible.count() == 1 and "OWN-rank" in visible.inner_text()
+    page.select_option("select[name=source]", "BGHJ")
+    assert visible.count() == 0 and count.inner_text() == "0 of 4 claims"
+    page.select_option("select[name=verdict]", "")
+    page.select_option("select[name=chapter]", "alignment/alignment")
+    assert visible.count() == 2
+    page.fill("input[name=words]", "FIGURE time")
+    assert visible.count() == 1 and "BGHJ-F2.1" in visible.inner_text()
+    # The address holds the choice: opened anew, the page shows the same rows.
+    chosen = page.url
+    assert "chapter=alignment%2Falignment" in chosen and "verdict" not in chosen
+    page.goto("about:blank")
+    page.goto(chosen)
+    assert visible.count() == 1 and page.input_value("input[name=words]") == "FIGURE time"
+    page.click("button[type=reset]")
+    page.wait_for_function("!location.search")
+    assert visible.count() == 4
+    # A choice that does not exist chooses nothing.
+    page.goto(f"{url}?verdict=likely")
+    assert visible.count() == 4 and page.input_value("select[name=verdict]") == ""
+    # A number of the overview leads to the claims it counts.
+    page.get_by_role("row", name="OWN").get_by_role("link").first.click()
+    page.wait_for_url("**?source=OWN#td-filter")
+    page.get_by_text("1 of 4 claims").wait_for()
+    assert "OWN-rank" in visible.inner_text()
+    # By keyboard alone: to the first field, choose, go on to the evidence and open it.
+    page.goto(url)
+    page.focus("select[name=source]")
+    page.keyboard.press("Tab")
+    page.keyboard.type("corr")
+    assert count.inner_text() == "1 of 4 claims"
+    focused = "document.activeElement.tagName"
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate(focused) == "SUMMARY":
+            break
+    page.keyboard.press("Enter")
+    assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
+    # A link to a claim that the filter hides clears it and opens the row's evidence.
+    page.goto("about:blank")
+    page.goto(f"{url}?verdict=false#claim-bghj-t2-3")
+    page.wait_for_selector("#td-ledger details[open]")
+    assert visible.count() == 4
+    assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
+    page.wait_for_selector("#td-ledger mjx-container")
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name in (*PAGES, "alignment/alignment"):
+        page.goto((site / f"{name}.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        page.wait_for_timeout(300)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390, f"{name} is {width} px wide"
+    page.close()
+    # The theme says this on everybody's first visit.
+    assert not [line for line in errors if "invalid theme mode" not in line]
+
+
+@pytest.fixture
+def written(ledger, tmp_path):
+    """Write the pages of a ledger, changed on the way, and return their texts by name."""
+
+    def write(change=None):
+        content = json.loads(ledger.read_text(encoding="utf-8"))
+        if change:
+            change(content)
+            ledger.write_text(json.dumps(content), encoding="utf-8")
+        paths = write_pages(ledger, tmp_path / "pages")
+        return {path.stem: path.read_text(encoding="utf-8") for path in paths}
+
+    return write
+
+
+def test_errata_show_both_formulas_and_the_deciding_number(written):
+    """An erratum without the number that rejects the printed formula is an opinion."""
+    text = written()["errata"]
+    assert r"\Phi_{bc} = \mathbb{E}[\pi_b\pi_c]" in text
+    assert r"\Phi_{bc} = -\mathbb{E}[\pi_b\pi_c]" in text
+    assert "the rank is $k^2$" in text and "A counter-example." in text
+    assert (
+        text.count("**False as stated.** ") == 1
+        and "**False as stated.** The rank is at most $2k$." in text
+    )
+    assert "as printed (sign as printed) <strong>\N{MINUS SIGN}1</strong>, expected 1" in text
+    assert "BGHJ-T2.3" not in text
+
+
+def headings(text):
+    """Headings of a page, in order."""
+    return re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+
+
+def test_errata_are_ordered_by_how_much_they_matter(written):
+    """What changes a conclusion must come first, and among equals a theorem before a caption."""
+    titles = [title for title, _ in parts.ERRATA.values()]
+    false, number, slip = titles
+    assert headings(written()["errata"]) == [
+        "Errata",
+        false,
+        "OWN, Rank",
+        number,
+        "BGHJ, Lemma 3.1",
+    ]
+
+    def change(content):
+        matters = {"OWN-rank": "slip", "BGHJ-F2.1": "number", "BGHJ-T2.3": "number"}
+        for claim in content["claims"]:
+            claim["verdict"] = "corrected"
+            claim["matters"] = matters.get(claim["id"], "number")
+
+    assert headings(written(change)["errata"]) == [
+        "Errata",
+        number,
+        "BGHJ, Theorem 2.3",
+        "BGHJ, Lemma 3.1",
+        "BGHJ, Figure 2.1",
+        slip,
+        "OWN, Rank",
+    ]
+
+
+def test_figures_follow_the_numbers_of_their_source(written):
+    """Figure 10 could stand before Figure 9, or a figure under another source."""
+
+    def change(content):
+        (shown,) = (claim for claim in content["claims"] if claim["figure"])
+        for index, number in enumerate(("Figure B.1", "Figure 10", "Figure 9", "Lemma 1")):
+            kind = "figure" if number.startswith("F") else "theorem"
+            extra = {"id": f"BGHJ-X{index}", "number": number, "kind": kind}
+            content["claims"].append({**shown, **extra})
+        content["claims"].append({**shown, "id": "OWN-F1", "source": "OWN"})
+
+    text = written(change)["figures"]
+    assert re.findall(r"<tr><td>(.*)$", text, re.MULTILINE) == [
+        "Figure 2.1",
+        "Figure 9",
+        "Figure 10",
+        "Figure B.1",
+        "Lemma 1",
+        "Figure 2.1",
+    ]
+    assert headings(text) == [
+        "Figures",
+        "BGHJ",
+        "BGHJ: figures and tables",
+        "BGHJ: other statements",
+        "OWN",
+        "OWN: figures and tables",
+    ]
+    assert text.index("(figures-bghj)=") < text.index("Figure 9") < text.index("(figures-own)=")
+    assert "1 min 15 s" in text
+
+
+def test_errors_are_added_up_by_source(written):
+    """The budget could leave out a source, or add up to something else."""
+
+    def change(content):
+        for claim in content["claims"]:
+            for item in claim["evidence"]:
+                item["false_alarm"] = 3e-5 if claim["source"] == "BGHJ" else 2e-5
+                item["false_pass"] = 1e-6
+                item["sampling"] = "random"
+
+    text = written(change)["ledger"]
+    rows = re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', text)
+    cells = {name: re.findall(r"<td>(.*?)</td>", row) for name, row in rows}
+    assert list(cells) == ["BGHJ", "OWN", "all"]
+    ends = {name: row[-4:] for name, row in cells.items()}
+    assert ends == {
+        "BGHJ": ["4", "4", "0.00012", "4e\N{MINUS SIGN}6"],
+        "OWN": ["1", "1", "2e\N{MINUS SIGN}5", "1e\N{MINUS SIGN}6"],
+        "all": ["5", "5", "0.00014", "5e\N{MINUS SIGN}6"],
+    }
+    assert 'href="?source=BGHJ&amp;verdict=corrected#td-filter">1</a>' in cells["BGHJ"][2]
+    assert "exceeds 0.05 fails" in text
+
+
+def test_limits_say_why_and_what_would_settle(written):
+    """A claim could be given up without saying what is missing."""
+    text = written()["limits"]
+    assert headings(text)[:3] == [
+        "What could not be reproduced, and why",
+        "Holds in part",
+        "BGHJ: holds in part",
+    ]
+    assert "*Why.* Only for $\\alpha \\ge 40$." in text
+    assert "*What would settle it.* The number of samples." in text
+    assert "BGHJ-T2.3" not in text and "OWN-rank" not in text
+    assert "*Source:* $d=1000$\n\n</td><td>\n\n*Ours:* $d=500$" in text
+
+    def change(content):
+        content["claims"][2]["verdict"] = "data"
+        content["smaller"] = []
+
+    text = written(change)["limits"]
+    assert "Holds in part" not in text and "Needs data" in text
+    assert "below those of the source" not in text
+
+
+def test_status_tells_the_build_apart(written):
+    """A reader could not know what was run, where, and for how long."""
+
+    def change(content):
+        content["chapters"][0]["seconds"] = 4.26
+        content["chapters"][1]["seconds"] = 3700.0
+        content["commit"] = "0123456789abcdef-dirty"
+        content["environment"]["memory_gib"] = 7.5
+
+    text = written(change)["status"]
+    assert "`0123456789ab-dirty`" in text and "7.5 GiB" in text
+    assert "2 chapters, 1 h 1 min one after the other; the longest is" in text
+    assert text.index("1 h 1 min\n") < text.index("  - 4.3 s\n")
+    assert "4, with 5 checks" in text and "at most 1e\N{MINUS SIGN}6" in text
+    assert "No chapter has been run with other seeds." in text
+    assert "* - numpy\n  - " in text
+
+
+def test_status_shows_the_runs_with_other_seeds(ledger, tmp_path):
+    """Failures could be expected by nobody and shown nowhere."""
+    tally = {"digest": "0", "seeds": [1, 2], "expected": 1e-4, "moved": []}
+    tally["failed"] = {"BGHJ-T2.3: mean": [2]}
+    path = tmp_path / "seeds.json"
+    path.write_text(json.dumps({"alignment/alignment": tally}))
+    write_pages(ledger, tmp_path / "pages", tally=path)
+    text = (tmp_path / "pages" / "status.md").read_text(encoding="utf-8")
+    assert "2 runs of chapters, 1 failures of checks, expected at most 0.0002" in text
+    assert "  - 1, 2\n  - 1\n  - 0.0002\n" in text and "BGHJ-T2.3: mean, at 2" in text
+
+
+def test_resolution_sorts_the_weakest_first(written):
+    """A coarse check could be hidden among fine ones, or a far control go unnamed."""
+
+    def change(content):
+        item = content["claims"][1]["evidence"][1]
+        for index, resolution in enumerate((0.2, 0.6)):
+            coarse = {**item, "expected": 1.0, "scale": 1.0, "check": f"c{index}"}
+            coarse["resolution"] = resolution
+            content["claims"][1]["evidence"].append(coarse)
+        exponent = {**item, "departure": "exponent", "resolution": 0.25, "check": "slope"}
+        content["claims"][1]["evidence"].append(exponent)
+
+    text = written(change)["resolution"]
+    assert text.index("<td>c1</td>") < text.index("<td>c0</td>")
+    assert "<td>c0</td><td>a departure of 20 %, from 1</td>" in text
+    assert "<td>c1</td><td>a departure of 0.6, from 1</td>" in text
+    assert "<td>slope</td><td>an exponent off by 0.25</td>" in text
+    assert "<td>slope</td><td>5: 20</td>" in text and "<td>c1</td><td>5:" not in text
+
+
+def test_numbers_for_other_pages(ledger):
+    """Home could show counts that are not those of the ledger."""
+    content = report.read_ledger(ledger)
+    numbers = report.substitutions(content)
+    assert {name: int(numbers[name]) for name in content["counts"]} == content["counts"]
+    expected = {"claims": "4", "checks": "5", "chapters": "2", "figures": "1", "minutes": "2"}
+    expected |= {"errata": "2", "falsehoods": "1", "numbers": "1", "slips": "0", "limits": "1"}
+    assert expected.items() <= numbers.items()
+    assert '<a href="ledger.html?verdict=false">1 false as stated</a>' in numbers["verdicts"]
+    assert "want of data" not in numbers["verdicts"]
+    content["counts"]["data"] = 7
+    assert "7 undecided for want of data" in report.substitutions(content)["verdicts"]
+
+
+def test_empty_pages_say_so(claims, tmp_path, notebook, good):
+    """A book without errata and figures must still have the pages its contents list."""
+    from claimbook import Chapter
+
+    text = claims.read_text(encoding="utf-8").split("[[claim]]")
+    claims.write_text("[[claim]]" + text[2], encoding="utf-8")
+    chapter = Chapter("alignment/alignment", profile="quick", seed=1, claims=claims)
+    record = chapter.claim("BGHJ-T2.3", good())
+    notebook(tmp_path / "notebooks", chapter.name, [record.to_json()])
+    out = tmp_path / "ledger.json"
+    build(claims, tmp_path / "notebooks", profile="quick", seed=1, out=out)
+    write_pages(out, tmp_path / "pages")
+    for name in ("errata", "figures", "limits"):
+        assert "None." in (tmp_path / "pages" / f"{name}.md").read_text()
+
+
+def test_thumbnails_are_small_and_fit_both_themes(ledger, tmp_path):
+    """The page of figures must not load every figure at full size, or glare on a dark page."""
+    from PIL import Image
+
+    write_pages(ledger, tmp_path / "pages")
+    name = "alignment--alignment--alignment-over-time.png"
+    brightness = {}
+    for theme in ("light", "dark"):
+        with Image.open(tmp_path / "pages" / "thumbnails" / theme / name) as image:
+            assert image.size == (640, 360)
+            brightness[theme] = image.convert("L").getpixel((9, 9))
+    assert brightness["dark"] < 50 < 200 < brightness["light"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: path.unlink(), "cannot read the ledger"),
+        (lambda path: path.write_text("{"), "cannot read the ledger"),
+        (lambda path: path.write_text("{}"), "is a required property"),
+        (lambda path: shutil.rmtree(path.parent / "figures"), "figure 'alignment over time'"),
+    ],
+)
+def test_unusable_ledgers_are_refused(ledger, tmp_path, change, message):
+    """Half a ledger must not become half a book."""
+    change(ledger)
+    with pytest.raises(ClaimError, match=message):
+        write_pages(ledger, tmp_path / "pages")

@@ -1,0 +1,117 @@
+"""What an executed chapter depends on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from claimbook.run import chapters, stamps
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A source root with a package `p` of a few modules."""
+    files = {
+        "p/__init__.py": "",
+        "p/a.py": "from . import b\n",
+        "p/b.py": "def late():\n    import p.sub.c\n",
+        "p/sub/__init__.py": "from p.sub.d import thing\n",
+        "p/sub/c.py": "import numpy\n",
+        "p/sub/d.py": "thing = 1\n",
+        "p/sub/table.json": "{}",
+        "p/unused.py": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / "lib" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf8")
+    return tmp_path / "lib"
+
+
+def reached(source: str, library: Path) -> set[str]:
+    """Names of the files below the source root that a source reaches."""
+    return {path.relative_to(library).as_posix() for path in stamps.reachable(source, library)}
+
+
+def test_walk_follows_every_kind_of_import(library: Path) -> None:
+    """Relative imports, imports in functions, packages or their data could be missed."""
+    everything = {"p/a.py", "p/b.py", "p/sub/c.py", "p/sub/d.py", "p/sub/table.json"}
+    packages = {"p/__init__.py", "p/sub/__init__.py"}
+    for source in ("import p.a", "from p import a", "from p.a import b as c", "if x:\n import p.a"):
+        assert reached(source, library) == everything | packages, source
+    assert reached("from p.sub import thing", library) == packages | {
+        "p/sub/d.py",
+        "p/sub/table.json",
+    }
+    assert reached("import numpy", library) == set()
+
+
+def test_source_that_cannot_be_parsed_depends_on_everything(library: Path) -> None:
+    """A magic in the middle of a line could hide the imports around it."""
+    assert "p/unused.py" in reached("x = %who\nimport p.a", library)
+
+
+def test_code_cells_are_read_with_and_without_options() -> None:
+    """Options of a cell, magics or prose could be taken for code, or code be dropped."""
+    text = """\
+import prose
+
+```{code-cell} ipython3
+:tags: [hide-input]
+:label: first
+
+import a
+%matplotlib inline
+```
+
+```python
+import example
+```
+
+````{code-cell} ipython3
+---
+tags: [x]
+---
+import b
+text = '''
+```
+'''
+````
+
+```{code-cell} ipython3
+import c
+```
+"""
+    assert stamps.imported(stamps.code(text)) == {"a", "b", "c"}
+
+
+def test_chapters_reach_the_rooms_they_name(root: Path) -> None:
+    """On the real book: a chapter must depend on its rooms and not on the site's tools."""
+    for chapter in chapters.chapters(root / "book"):
+        text = (root / "book" / f"{chapter}.md").read_text(encoding="utf8")
+        files = {
+            path.relative_to(root / "lib").as_posix()
+            for path in stamps.reachable(stamps.code(text), root / "lib")
+        }
+        assert {"claimbook/chapter.py", "claimbook/checks.py"} <= files
+        assert not any(
+            name.startswith(("claimbook/run/", "claimbook/site/", "claimbook/cli"))
+            for name in files
+        )
+        rooms = {name for name in stamps.imported(stamps.code(text)) if name.count(".") == 1}
+        for room in rooms & {f"traindyn.{name}" for name in ("spectra", "sgd", "problems", "laws")}:
+            assert f"{room.replace('.', '/')}/__init__.py" in files
+
+
+def test_stamp_changes_only_with_its_content(tmp_path: Path) -> None:
+    """An unchanged stamp could get a new time stamp, or a changed one keep the old."""
+    stamp = tmp_path / "part" / "one.json"
+    assert stamps.update(stamp, {"a": "1"}) == []
+    before = stamp.stat().st_mtime_ns
+    assert stamps.update(stamp, {"a": "1"}) == []
+    assert stamp.stat().st_mtime_ns == before
+    assert stamps.update(stamp, {"a": "2", "b": "1"}) == ["a", "b"]
+    assert json.loads(stamp.read_text(encoding="utf8")) == {"a": "2", "b": "1"}
+    assert [path.name for path in stamp.parent.iterdir()] == ["one.json"]

@@ -1,0 +1,40 @@
+"""The arrows between the packages, and what of the core a chapter alone uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+#: What each package may import of the others.
+MAY = {"traindyn": set(), "claimbook": set(), "companion": {"traindyn", "claimbook"}}
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("package", MAY)
+def test_arrows_between_packages_point_one_way(root: Path, package: str) -> None:
+    """A room could come to need what stands above it, and never be used without it."""
+    for path in sorted((root / "lib" / package).rglob("*.py")):
+        others = {name.partition(".")[0] for name in _imported(path)} & MAY.keys()
+        assert others <= {package, *MAY[package]}, path
+
+
+def test_what_one_chapter_needs_is_used_by_it_alone(root: Path) -> None:
+    """What a second chapter uses belongs into the core."""
+    for path in sorted((root / "book").rglob("*.md")):
+        own = path.relative_to(root / "book").with_suffix("").as_posix().replace("-", "_")
+        for line in path.read_text(encoding="utf8").splitlines():
+            words = line.split()
+            if words[:1] == ["from"] and words[1].startswith("companion."):
+                name = words[1].removeprefix("companion.").replace(".", "/")
+                places = {f"{name}/{each.strip(',')}" for each in words[3:]} | {name}
+                assert any(f"{place}/".startswith(f"{own}/") for place in places), (path, line)
