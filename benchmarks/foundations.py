@@ -11,7 +11,7 @@ from common import Row, best, row, seconds
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from traindyn.problems.ridgeless import LinearModel, draw_gaussian_risk
+from companion.foundations.double_descent import LinearModel, draw_gaussian_risk
 
 GROUP = "Double descent"
 SAMPLES, LARGEST, RATIOS = 400, 1000, 40

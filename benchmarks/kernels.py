@@ -24,8 +24,9 @@ import numpy as np
 from common import Row, alone, available, best, peak, row
 from numpy.typing import NDArray
 
+from companion.lazy_training.tangent_kernel.network import Network
 from traindyn.activations import RELU, TANH
-from traindyn.kernels import Network, infinite_width
+from traindyn.kernels import infinite_width
 
 Array: TypeAlias = NDArray[np.float64]
 

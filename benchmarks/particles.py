@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from threadpoolctl import threadpool_limits
 
+from companion.attention.particles.attention import Attention, Head, random_tokens
 from companion.attention.particles.clusters import clustered_share
 from companion.attention.particles.ensembles import random_head
 from traindyn.parallel import map_ordered
-from traindyn.particles import Attention, Head, random_tokens
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -7,8 +7,10 @@ import json
 from common import Row, best, row
 from threadpoolctl import threadpool_limits
 
+from companion.sample_complexity.information_exponent.links import TANH
+from companion.sample_complexity.information_exponent.model import SingleIndex
+from companion.sample_complexity.information_exponent.models import OnlinePCA, TeacherStudent
 from companion.sample_complexity.information_exponent.passage import passages
-from traindyn.problems.single_index import TANH, OnlinePCA, SingleIndex, TeacherStudent
 from traindyn.sgd import direct
 
 GROUP = "SGD on the sphere, one step"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from companion.alignment.training_dynamics.printed import printed_drift
+from companion.sample_complexity.information_exponent.models import OnlinePCA
 from traindyn import conformance
 from traindyn.effective import find, ode
 from traindyn.problems import KGaussianMixture, Sample, SpikedTensor, TwoLayerMixture
 from traindyn.problems.base import Array, Factors, Kernel
-from traindyn.problems.k_gmm.printed import printed_drift
 from traindyn.problems.projection_model import Local, Point, ProjectionModel, Statistics
-from traindyn.problems.single_index import OnlinePCA
 from traindyn.sgd import direct, reduced
 from traindyn.spectra import blocks, film, predict
 from traindyn.trajectory import Trajectory

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 
-__all__ = ["Trajectory", "stack", "whole_steps"]
+__all__ = ["Trajectory", "first_passage", "stack", "whole_steps"]
 
 Array: TypeAlias = NDArray[np.float64]
 Statistics = TypeVar("Statistics", bound=tuple[Any, ...])
@@ -386,3 +386,36 @@ def _like(record: Statistics, values: list[Any]) -> Statistics:
 
 def _map(function: Callable[[Array], Array], record: Statistics) -> Statistics:
     return _like(record, [function(value) for value in record])
+
+
+def first_passage(times: ArrayLike, values: ArrayLike, level: float) -> Array:
+    """Time at which positive paths first reach a level, between grid points geometrically.
+
+    Parameters
+    ----------
+    times : array_like, shape (T,)
+    values : array_like, shape (..., T)
+    level : float
+        Positive.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Infinite where the level is not reached.
+
+    Examples
+    --------
+    >>> first_passage([0.0, 1.0, 2.0], [[0.1, 1.0, 4.0], [0.1, 0.1, 0.1]], 2.0).tolist()
+    [1.5, inf]
+    """
+    grid, level = _validate.increasing("times", times), _validate.positive("level", level)
+    paths = _validate.ending("values", values, (grid.size,))
+    if paths.min(initial=level) <= 0:
+        raise ValueError(f"values must be positive, got {paths.min():.3g}")
+    reached = paths >= level
+    last = np.maximum(np.argmax(reached, axis=-1), 1)
+    before = np.take_along_axis(paths, last[..., None] - 1, axis=-1)[..., 0]
+    after = np.take_along_axis(paths, last[..., None], axis=-1)[..., 0]
+    share = np.log(level / before) / np.log(np.where(after == before, np.inf, after) / before)
+    found = grid[last - 1] + np.clip(share, 0.0, 1.0) * (grid[last] - grid[last - 1])
+    return np.where(reached.any(axis=-1), found, np.inf)

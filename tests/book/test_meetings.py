@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from companion.sample_complexity.information_exponent.model import Statistics
+from companion.sample_complexity.information_exponent.models import OnlinePCA
+from companion.sample_complexity.information_exponent.population import critical_step
 from traindyn.laws import MarchenkoPastur
-from traindyn.problems.single_index import OnlinePCA, Statistics, critical_step
 
 
 def final_overlap(signal: float, delta: float) -> float:

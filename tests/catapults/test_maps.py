@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.catapults.one_example import equilibria, jacobian, reduced, subcritical_drift
 from traindyn import catapults
 from traindyn.catapults import TwoLayerModel, Weights
 
@@ -43,7 +44,7 @@ def test_reduced_variables_follow_the_same_orbit():
     """One step of u, v, w against u, v, w of one step."""
     options = dict(step_size=2.7, coupling=3e-4, label=-0.8)
     orbit = catapults.iterate(0.9, 1.0, steps=40, **options)
-    u, v, w = catapults.reduced(orbit.residuals, orbit.kernels, **options)
+    u, v, w = reduced(orbit.residuals, orbit.kernels, **options)
     ahead = catapults.reduced_step(u[:-1], v[:-1], w[:-1])
     for got, want in zip(ahead, (u[1:], v[1:], w[1:])):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-15)
@@ -68,7 +69,7 @@ def test_fate_is_the_end_of_the_orbit():
 def test_kernel_identity_without_label():
     """At y = 0 the factor by which 4 - v grows is 1 + u, at every step."""
     orbit = catapults.iterate(0.2, 1.0, step_size=2.8, coupling=1e-3, steps=200)
-    u, v, _ = catapults.reduced(orbit.residuals, orbit.kernels, step_size=2.8, coupling=1e-3)
+    u, v, _ = reduced(orbit.residuals, orbit.kernels, step_size=2.8, coupling=1e-3)
     np.testing.assert_allclose(4 - v[1:], (4 - v[:-1]) * (1 + u[:-1]), rtol=1e-12)
     assert (4 - v[-1]) / (4 - v[0]) == pytest.approx(np.prod(1 + u[:-1]), rel=1e-11)
     assert np.all(u <= v**2 / 4)
@@ -91,8 +92,8 @@ def test_subcritical_drift(v):
     orbit = catapults.iterate(g - y, v, step_size=1.0, coupling=1 / width, label=y, steps=400)
     u, w = (g - y) ** 2 / width, (g - y) * y / width
     change = orbit.kernels[-1] - v
-    assert change == pytest.approx(catapults.subcritical_drift(u, v, w), rel=1e-4)
-    assert abs(change / catapults.subcritical_drift(u, v) - 1) > 0.15
+    assert change == pytest.approx(subcritical_drift(u, v, w), rel=1e-4)
+    assert abs(change / subcritical_drift(u, v) - 1) > 0.15
 
 
 @pytest.mark.parametrize("excess", [0.02, 0.05, 0.1])
@@ -117,21 +118,19 @@ def test_peak_comes_after_a_logarithm_of_the_width():
 def test_equilibria_are_fixed():
     """All four; eigenvalues by differences; the stable one loses stability at v = 2."""
     options = dict(step_size=2.5, coupling=1e-3, label=0.7)
-    found = catapults.equilibria(kernel=0.6, **options)
+    found = equilibria(kernel=0.6, **options)
     assert [each.unstable for each in found] == [False, True, True, True]
     for each in found:
         orbit = catapults.iterate(each.residual, max(each.kernel, 0), steps=1, **options)
         assert orbit.residuals[1] == pytest.approx(each.residual, abs=1e-12)
         assert orbit.kernels[1] == pytest.approx(each.kernel, abs=1e-12)
-    assert catapults.equilibria(kernel=0.81, **options)[0].unstable
+    assert equilibria(kernel=0.81, **options)[0].unstable
     step = 1e-6
     columns = []
     for de, dk in ((step, 0.0), (0.0, step)):
         ends = [catapults.iterate(0.4 + s * de, 0.9 + s * dk, steps=1, **options) for s in (1, -1)]
         columns.append([(ends[0][i][1] - ends[1][i][1]) / (2 * step) for i in (0, 1)])
-    np.testing.assert_allclose(
-        catapults.jacobian(0.4, 0.9, **options), np.array(columns).T, atol=1e-8
-    )
+    np.testing.assert_allclose(jacobian(0.4, 0.9, **options), np.array(columns).T, atol=1e-8)
 
 
 def test_angle_tripling_at_the_threshold():
@@ -157,7 +156,7 @@ def test_messages():
         (lambda: catapults.fate([1, 2], [1, 2, 3], **options), "shapes that broadcast"),
         (lambda: catapults.fate(1, -1, **options), "kernel must be non-negative"),
         (lambda: catapults.limit_orbits(2.0), "excess must be below 2"),
-        (lambda: catapults.subcritical_drift(1, 2.0), r"v must be in \(0, 2\)"),
+        (lambda: subcritical_drift(1, 2.0), r"v must be in \(0, 2\)"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

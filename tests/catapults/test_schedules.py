@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
+from companion.catapults.gradient_descent import RepeatedCatapults
+from companion.catapults.sgd.schedules import triangular
 from traindyn import catapults
-from traindyn.catapults import (
-    RepeatedCatapults,
-    TrainingState,
-    TwoLayerModel,
-    Weights,
-    step_sizes,
-    triangular,
-)
+from traindyn.catapults import TrainingState, TwoLayerModel, Weights, step_sizes
 
 X = np.random.default_rng(0).standard_normal((6, 4))
 Y = np.random.default_rng(1).standard_normal(6)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.catapults.parallel import TaylorModel
 from traindyn import deep
 from traindyn.activations import TANH
 from traindyn.catapults import TwoLayerModel, critical_step, train
@@ -17,7 +18,7 @@ MODELS = {
     "quadratic": (TwoLayerModel(START, "quadratic"), START, Y),
     "deep": (DEEP, WEIGHTS, Y),
     "several outputs": (TEN, TEN.initial(rng=3), RNG.standard_normal((60, 3))),
-    "Taylor": (deep.TaylorModel(DEEP, WEIGHTS), WEIGHTS, Y),
+    "Taylor": (TaylorModel(DEEP, WEIGHTS), WEIGHTS, Y),
 }
 
 

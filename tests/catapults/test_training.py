@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from companion.catapults.one_example import draw_start
 from traindyn import catapults
 from traindyn.activations import GELU, RELU, TANH
 from traindyn.catapults import TwoLayerModel, Weights
@@ -163,7 +164,7 @@ def test_start_in_law():
         batch = model.prepare(x)
         found.append([model.outputs(weights, batch)[0], model.tangent_kernel(weights, batch)[0, 0]])
     outputs, kernels = np.array(found).T
-    drawn, others = catapults.draw_start(5, 4000, rng=11), catapults.draw_start(8, 4000, rng=12)
+    drawn, others = draw_start(5, 4000, rng=11), draw_start(8, 4000, rng=12)
     assert stats.ks_2samp(outputs, drawn[0]).pvalue > 1e-6
     assert stats.ks_2samp(kernels, drawn[1]).pvalue > 1e-6
     assert stats.ks_2samp(kernels, others[1]).pvalue < 1e-6

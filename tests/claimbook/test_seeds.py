@@ -118,3 +118,17 @@ def test_damaged_tally_is_named(tmp_path):
     with pytest.raises(ClaimError, match="not a tally of seeds"):
         seeds.read(path)
     assert seeds.read(tmp_path / "none.json") == {}
+
+
+def test_a_function_may_move_without_voiding_the_runs(tmp_path):
+    """Tidying the library would throw away days of runs; another formula must."""
+
+    def digest(cell):
+        path = tmp_path / "chapter.md"
+        path.write_text(f"# Title\n\n```{{code-cell}} ipython3\n{cell}\n```\n", encoding="utf8")
+        return seeds.digest(path)
+
+    before = digest("from a import b\nx = b.f(1)  # one")
+    assert digest("from c.d import f\n\n\nx = f(1)") == before
+    assert digest("from a import b\nx = b.f(2)") != before
+    assert digest("from a import b\nx = b.g(1)") != before

@@ -12,6 +12,8 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from companion.lazy_training.beyond.graphs import edge_weights, from_graph, random_graph
+from companion.lazy_training.linearity.ball import hessian_ball
 from traindyn import deep
 
 NETWORKS: dict[str, Callable[[], deep.Network]] = {
@@ -19,9 +21,7 @@ NETWORKS: dict[str, Callable[[], deep.Network]] = {
     "dropped densenet": lambda: deep.drop_edges(deep.densenet([5, 16, 16, 2]), 0.5, rng=1),
     "residual": lambda: deep.residual([5, 12, 12, 12, 2]),
     "convolutional": lambda: deep.convolutional([2, 6, 6], positions=5, outputs=2),
-    "graph": lambda: deep.from_graph(
-        deep.random_graph([5, 10, 10, 2], [4, 6, 8], rng=3), activation="erf"
-    ),
+    "graph": lambda: from_graph(random_graph([5, 10, 10, 2], [4, 6, 8], rng=3), activation="erf"),
 }
 
 
@@ -38,12 +38,12 @@ def dense(network: deep.Network, weights: np.ndarray, x: np.ndarray, k: int = 0)
 
 def test_finite_differences_of_numpy(reference: SimpleNamespace) -> None:
     """Nothing of JAX on the other side: a graph with a skip and a shared weight."""
-    graph = deep.random_graph([2, 4, 3, 2], [2, 3, 4], rng=0)
+    graph = random_graph([2, 4, 3, 2], [2, 3, 4], rng=0)
     graph.add_edge((0, 0), (2, 1), skip=True)
     for edge in list(graph.in_edges((1, 0)))[:1] + list(graph.in_edges((1, 2)))[:1]:
         graph.edges[edge]["shared"] = "s"
-    network = deep.from_graph(graph)
-    numbers = deep.edge_weights(graph)
+    network = from_graph(graph)
+    numbers = edge_weights(graph)
     weights, x = start(network)
     for k in range(network.outputs):
 
@@ -92,10 +92,10 @@ def test_problem_on_the_neurons(name: str) -> None:
         (lambda n, w, x: deep.hessian_norms(n, w, x, tolerance=0), "tolerance must be positive"),
         (lambda n, w, x: deep.hessian_product(n, w, x, w[:-1]), "vectors must have shape"),
         (lambda n, w, x: deep.hessian_operator(n, w, x, output=2), "output must be"),
-        (lambda n, w, x: deep.hessian_ball(n, w, x, -1.0, rng=0), "radius must be non-negative"),
-        (lambda n, w, x: deep.hessian_ball(n, w, x, 1.0, points=0, rng=0), "points must be"),
+        (lambda n, w, x: hessian_ball(n, w, x, -1.0, rng=0), "radius must be non-negative"),
+        (lambda n, w, x: hessian_ball(n, w, x, 1.0, points=0, rng=0), "points must be"),
         (
-            lambda n, w, x: deep.hessian_ball(n, w, x, 1.0, along=0 * w[:, None], rng=0),
+            lambda n, w, x: hessian_ball(n, w, x, 1.0, along=0 * w[:, None], rng=0),
             "along must have non-zero",
         ),
         (lambda n, w, x: deep.two_layer_eigenvalues(n, w, x), "fully connected with sizes"),

@@ -11,6 +11,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from companion.lazy_training.linearity.ball import hessian_ball
 from traindyn import deep
 
 
@@ -46,7 +47,7 @@ def test_ball() -> None:
     network = deep.fully_connected([5, 30, 30, 1])
     weights, x = start(network)
     gradient = deep.gradients(network, weights, x[None]).T
-    ball = deep.hessian_ball(network, weights, x, 2.0, points=3, along=gradient, rng=7)
+    ball = hessian_ball(network, weights, x, 2.0, points=3, along=gradient, rng=7)
     assert ball.norms.shape == (5, 1)
     assert ball.converged.all()
     np.testing.assert_array_equal(ball.distances[3:], 2.0)
@@ -57,14 +58,14 @@ def test_ball() -> None:
         np.testing.assert_allclose(ball.norms[row], at.norms, rtol=1e-10)
     assert ball.maximum[0] == max(ball.norms.max(), ball.centre.norms[0])
     assert np.ptp(ball.norms) > 1e-3 * ball.norms.max()  # the points do differ
-    again = deep.hessian_ball(network, weights, x, 2.0, points=3, along=gradient, rng=7)
+    again = hessian_ball(network, weights, x, 2.0, points=3, along=gradient, rng=7)
     np.testing.assert_array_equal(again.norms, ball.norms)
 
 
 def test_uniform_in_the_ball() -> None:
     """P(distance < r) = (r / R)^P: with two weights half of the points lie within R / sqrt 2."""
     network = deep.fully_connected([1, 1, 1])
-    ball = deep.hessian_ball(network, [0.5, 0.5], [1.0], 3.0, points=200, rng=0)
+    ball = hessian_ball(network, [0.5, 0.5], [1.0], 3.0, points=200, rng=0)
     inside = np.count_nonzero(ball.distances < 3 / 2**0.5)
     assert abs(inside - 100) < 5 * np.sqrt(200) / 2
     np.testing.assert_allclose(np.mean(ball.distances**2), 4.5, atol=5 * 9 / 12**0.5 / 200**0.5)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.catapults.parallel import TaylorModel
 from traindyn import catapults, deep
 from traindyn.activations import RELU
 from traindyn.catapults import TwoLayerModel, Weights
@@ -146,7 +147,7 @@ def test_descent_is_compiled_and_exact(kind):
     model = models()["perceptron" if kind == "taylor" else kind]
     start = model.initial(rng=14)
     if kind == "taylor":
-        model = deep.TaylorModel(model, start)
+        model = TaylorModel(model, start)
     rates, batch = np.linspace(0.1, 0.4, 12), model.prepare(X)
     run = catapults.train(model, start, X, Y, step_size=rates, steps=12)
     count = descended._cache_size()

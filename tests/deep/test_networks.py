@@ -13,6 +13,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from companion.lazy_training.beyond.graphs import edge_weights, from_graph, random_graph
 from traindyn import deep
 
 SIZES = [4, 6, 5, 2]
@@ -49,12 +50,12 @@ def test_builders_are_their_graphs(name: str, reference: SimpleNamespace) -> Non
             network.graph()
         return
     graph = network.graph()
-    numbers = deep.edge_weights(graph)
+    numbers = edge_weights(graph)
     weights = network.initial(rng=3)
     points = np.random.default_rng(4).standard_normal((3, network.inputs))
     expected = np.array([reference.outputs(graph, numbers, weights, x) for x in points])
     np.testing.assert_allclose(network.values(weights, points), expected, rtol=1e-12)
-    again = deep.from_graph(graph)
+    again = from_graph(graph)
     np.testing.assert_allclose(again.values(weights, points), expected, rtol=1e-12)
     assert again.width == network.width
     # Control: the mean instead of the NTK scaling.
@@ -115,8 +116,8 @@ def test_any_graph() -> None:
     graph.add_edge("b", "f", skip=True)
     graph.nodes["c"]["activation"] = "softplus"
     graph.edges["y", "b"]["shared"] = graph.edges["x", "a"]["shared"] = "s"
-    network = deep.from_graph(graph)
-    numbers = deep.edge_weights(graph)
+    network = from_graph(graph)
+    numbers = edge_weights(graph)
     assert numbers["y", "b"] == numbers["x", "a"]
     assert network.parameters == 11  # of twelve trained edges, two share a weight
     weights = network.initial(rng=0)
@@ -133,9 +134,9 @@ def test_any_graph() -> None:
 
 def test_random_graph_against_topological_order(reference: SimpleNamespace) -> None:
     """In-degrees as asked for, values as in NumPy."""
-    graph = deep.random_graph([5, 8, 8, 8, 3], [3, 5, 6, 7], rng=0)
-    network = deep.from_graph(graph)
-    numbers, weights = deep.edge_weights(graph), network.initial(rng=1)
+    graph = random_graph([5, 8, 8, 8, 3], [3, 5, 6, 7], rng=0)
+    network = from_graph(graph)
+    numbers, weights = edge_weights(graph), network.initial(rng=1)
     points = np.random.default_rng(2).standard_normal((4, 5))
     expected = np.array([reference.outputs(graph, numbers, weights, x) for x in points])
     np.testing.assert_allclose(network.values(weights, points), expected, rtol=1e-12)
@@ -212,13 +213,13 @@ def lone_vertex() -> nx.DiGraph:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: deep.from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 1)])), "the cycle 1 -> 2 -> 1"),
-        (lambda: deep.from_graph(lone_vertex()), "outputs must be connected.*lone vertex g"),
-        (lambda: deep.from_graph(nx.Graph([(0, 1)])), "must be a networkx.DiGraph, got Graph"),
-        (lambda: deep.from_graph(nx.MultiDiGraph([(0, 1)])), "got MultiDiGraph"),
-        (lambda: deep.from_graph(nx.DiGraph()), "must have edges"),
-        (lambda: deep.from_graph(bad_sharing()), "shared within one layer.*layers 1 and 2"),
-        (lambda: deep.from_graph(skips_only()), "vertex a must have an edge with a weight"),
+        (lambda: from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 1)])), "the cycle 1 -> 2 -> 1"),
+        (lambda: from_graph(lone_vertex()), "outputs must be connected.*lone vertex g"),
+        (lambda: from_graph(nx.Graph([(0, 1)])), "must be a networkx.DiGraph, got Graph"),
+        (lambda: from_graph(nx.MultiDiGraph([(0, 1)])), "got MultiDiGraph"),
+        (lambda: from_graph(nx.DiGraph()), "must have edges"),
+        (lambda: from_graph(bad_sharing()), "shared within one layer.*layers 1 and 2"),
+        (lambda: from_graph(skips_only()), "vertex a must have an edge with a weight"),
         (lambda: deep.fully_connected([3, 0, 1]), r"sizes\[1\] must be an integer >= 1, got 0"),
         (lambda: deep.fully_connected([3]), "at least two entries"),
         (lambda: deep.residual([3, 4, 5, 1]), "hidden layers of one width"),
@@ -231,8 +232,8 @@ def lone_vertex() -> nx.DiGraph:
         (lambda: deep.with_bottlenecks(deep.fully_connected(SIZES), 2, 6, rng=0), "count must be"),
         (lambda: deep.fully_connected(SIZES).head(4), "depth must be"),
         (lambda: deep.fully_connected([3, 1]).width, "width"),
-        (lambda: deep.random_graph([3, 4], [3, 1], rng=0), "one entry less"),
-        (lambda: deep.random_graph([3, 4], [4], rng=0), r"in_degrees\[0\] must be"),
+        (lambda: random_graph([3, 4], [3, 1], rng=0), "one entry less"),
+        (lambda: random_graph([3, 4], [4], rng=0), r"in_degrees\[0\] must be"),
         (lambda: deep.fully_connected(SIZES, activation="tan"), "activation must be one of"),
         (lambda: deep.fully_connected(SIZES, activation=jax.numpy.sign), "zero everywhere"),
         (lambda: deep.fully_connected(SIZES, activation=np.sin), "JAX cannot differentiate"),

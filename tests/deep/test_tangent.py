@@ -11,13 +11,15 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from companion.lazy_training.beyond.graphs import from_graph, random_graph
+from companion.lazy_training.linearity import linearise
 from traindyn import deep
 
 NETWORKS: dict[str, Callable[[], deep.Network]] = {
     "dropped densenet": lambda: deep.drop_edges(deep.densenet([3, 8, 8, 2]), 0.5, rng=1),
     "residual": lambda: deep.residual([3, 6, 6, 6, 2]),
     "convolutional": lambda: deep.convolutional([2, 3, 3], positions=4, outputs=2),
-    "graph": lambda: deep.from_graph(deep.random_graph([3, 5, 5, 2], [2, 4, 6], rng=3)),
+    "graph": lambda: from_graph(random_graph([3, 5, 5, 2], [2, 4, 6], rng=3)),
 }
 
 
@@ -65,7 +67,7 @@ def test_linearisation_is_the_first_order() -> None:
     rng = np.random.default_rng(0)
     origin, step = network.initial(rng=rng), network.initial(rng=rng)
     points = rng.standard_normal((4, 3))
-    linear = deep.linearise(network, origin)
+    linear = linearise.linearise(network, origin)
     np.testing.assert_array_equal(linear.deviation(origin, points), 0)
     jacobian = np.stack([deep.gradients(network, origin, points, output=k) for k in range(2)])
     expected = network.values(origin, points) + (jacobian @ step).T
@@ -89,7 +91,7 @@ def test_deviation_is_bounded_and_the_bound_is_sharp() -> None:
     weights, x = network.initial(rng=rng), rng.standard_normal(4)
     norms = deep.hessian_norms(network, weights, x, vectors=True)
     assert norms.vectors is not None
-    linear = deep.linearise(network, weights)
+    linear = linearise.linearise(network, weights)
     ratios = {}
     for radius in (0.01, 1.0):
         step = radius * norms.vectors[:, 0]
@@ -112,9 +114,9 @@ def test_bad_arguments() -> None:
     network = deep.fully_connected([3, 4, 1])
     weights = network.initial(rng=0)
     with pytest.raises(ValueError, match="weights must have shape"):
-        deep.linearise(network, weights[1:])
+        linearise.linearise(network, weights[1:])
     with pytest.raises(ValueError, match="weights must have shape"):
-        deep.linearise(network, weights).values(weights[1:], np.ones((1, 3)))
+        linearise.linearise(network, weights).values(weights[1:], np.ones((1, 3)))
     with pytest.raises(ValueError, match="points must have shape"):
         deep.tangent_kernel(network, weights, np.ones(3))
     with pytest.raises(ValueError, match="output must be"):

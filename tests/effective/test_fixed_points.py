@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from companion.alignment.training_dynamics.limit import fixed_point
 from traindyn import effective, gaussian
-from traindyn.problems.k_gmm import KGaussianMixture, Statistics, limit
+from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 from traindyn.problems.projection_model import Local, ProjectionModel
 
 
@@ -26,11 +27,11 @@ def test_limit_fixed_point_is_the_scalar_root() -> None:
     """Newton's point against the root of BGHJ (5.19), unequal weights."""
     problem = _orthonormal()
     found = effective.find(problem, limit=True)
-    np.testing.assert_allclose(found.statistics.m, limit.fixed_point(problem).m, atol=1e-12)
+    np.testing.assert_allclose(found.statistics.m, fixed_point(problem).m, atol=1e-12)
     np.testing.assert_allclose(found.statistics.R_perp, np.zeros((3, 3)), atol=1e-12)
     assert found.residual < 1e-12
     # control: the zero of the drift without ridge in the second class
-    assert abs(found.statistics.m[1, 1] - limit.fixed_point(problem).m[0, 0]) > 0.1
+    assert abs(found.statistics.m[1, 1] - fixed_point(problem).m[0, 0]) > 0.1
 
 
 @pytest.mark.parametrize("problem", [_orthonormal(), _oblique()], ids=["orthonormal", "oblique"])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from companion.alignment import training_dynamics as dynamics
+from companion.alignment.training_dynamics import dynamics
+from companion.effective_dynamics.pca.printed import printed_volatility
 from traindyn import gaussian
 from traindyn.effective import find, fixed_point_noise, linear_noise, ode
 from traindyn.problems import KGaussianMixture, SpikedTensor
 from traindyn.problems.spiked import diffusive
 from traindyn.problems.spiked.equilibria import equilibria
-from traindyn.problems.spiked.printed import printed_volatility
 from traindyn.sgd import reduced
 from traindyn.trajectory import Trajectory
 

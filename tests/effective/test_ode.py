@@ -10,9 +10,10 @@ from scipy import stats
 from scipy.integrate import solve_ivp
 
 from companion.alignment.beyond.spectra import limit_spectra
+from companion.alignment.training_dynamics.limit import from_diagonal, scalar_drift
+from companion.alignment.training_dynamics.printed import printed_drift
 from traindyn import effective, gaussian
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics, limit
-from traindyn.problems.k_gmm.printed import printed_drift
 
 GRAM = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])
 
@@ -73,7 +74,7 @@ def test_limit_reduces_to_one_scalar_equation_per_class() -> None:
     times = np.linspace(0.0, 30.0, 7)
     full = effective.solve_limit(problem, problem.initial_statistics(), times).statistics
     scalar = solve_ivp(
-        lambda _, m: limit.scalar_drift(problem, m),
+        lambda _, m: scalar_drift(problem, m),
         (0.0, 30.0),
         np.zeros(4),
         t_eval=times,
@@ -81,7 +82,7 @@ def test_limit_reduces_to_one_scalar_equation_per_class() -> None:
         atol=1e-13,
     ).y.T
     for index, t in enumerate(times):
-        reduced = limit.from_diagonal(problem, scalar[index], t)
+        reduced = from_diagonal(problem, scalar[index], t)
         np.testing.assert_allclose(full.m[index], reduced.m, atol=1e-9)
         np.testing.assert_allclose(full.R_perp[index], reduced.R_perp, atol=1e-9)
     # control: off diagonal -m/k in the place of -m/(k-1)

@@ -7,16 +7,16 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from companion.alignment import training_dynamics as dynamics
+from companion.alignment.training_dynamics import dynamics
+from companion.alignment.training_dynamics.printed import printed_drift
+from companion.effective_dynamics.pca.printed import printed_volatility
 from traindyn import gaussian
 from traindyn.effective import one_step
 from traindyn.problems import KGaussianMixture, SpikedTensor
 from traindyn.problems.base import Kernel
 from traindyn.problems.k_gmm import Point as Rows
 from traindyn.problems.k_gmm import Statistics as Overlaps
-from traindyn.problems.k_gmm.printed import printed_drift
 from traindyn.problems.spiked import Statistics
-from traindyn.problems.spiked.printed import printed_volatility
 from traindyn.problems.two_layer import TwoLayerMixture
 
 FALSE_ALARM = 1e-6

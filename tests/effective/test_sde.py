@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from companion.effective_dynamics.pca.window import critical_window, critical_window_moment
 from traindyn.diffusion import Diffusion, LinearDiffusion
 from traindyn.effective import sde
 from traindyn.problems import SpikedTensor
-from traindyn.problems.spiked.diffusive import (
-    critical_window,
-    critical_window_moment,
-    diverging_equator,
-)
+from traindyn.problems.spiked.diffusive import diverging_equator
 
 FALSE_ALARM = 1e-6
 # A rotation with decay, and a noise of rank one in three directions.

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from companion.lazy_training.kernels import random_features
+from companion.lazy_training.kernels import printed_kernel_flow, random_features
 from traindyn.activations import ERF
 from traindyn.kernels import KernelFlow, infinite_width
-from traindyn.kernels.printed import printed_kernel_flow
 
 RNG = np.random.default_rng(6)
 X, FRESH = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
-from traindyn.kernels import (
-    Network,
+from companion.lazy_training.tangent_kernel.network import Network
+from companion.lazy_training.tangent_kernel.width import (
     antipodal_mean,
-    infinite_width,
     random_covariances,
     width_corrections,
 )
+from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
+from traindyn.kernels import infinite_width
 
 X = np.random.default_rng(1).standard_normal((5, 3))
 

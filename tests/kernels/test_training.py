@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from companion.lazy_training.tangent_kernel.ensembles import rectifier_drift, wide_ensemble
+from companion.lazy_training.tangent_kernel.network import Network
 from traindyn.activations import ERF, GELU, IDENTITY, RELU, TANH
-from traindyn.kernels import (
-    KernelFlow,
-    Network,
-    TwoLayer,
-    compare,
-    infinite_width,
-    rectifier_drift,
-    wide_ensemble,
-)
+from traindyn.kernels import KernelFlow, TwoLayer, compare, infinite_width
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((6, 5))

@@ -8,7 +8,24 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from traindyn.problems.spiked import Point, SpikedTensor, Statistics, printed
+from companion.effective_dynamics.binary_mixture.printed import (
+    printed_exponential_moment_bound,
+    printed_gradient_covariance,
+    printed_kink_response,
+    printed_loss,
+    printed_negative_probability,
+)
+from companion.effective_dynamics.pca.printed import (
+    printed_critical_ridge,
+    printed_diverging_equator,
+    printed_double,
+    printed_drift,
+    printed_hessian,
+    printed_informative,
+    printed_ridge_equator,
+    printed_volatility,
+)
+from traindyn.problems.spiked import Point, SpikedTensor, Statistics
 from traindyn.problems.two_layer import Statistics as TwoLayer
 from traindyn.problems.two_layer import TwoLayerMixture, diffusive, limit
 from traindyn.problems.two_layer import printed as printed_two_layer
@@ -26,7 +43,7 @@ def statistics(m=M, r2=R2):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_drift_with_ridge(k):
     """Display before (7.3)."""
-    found = printed.printed_drift(SpikedTensor(k, 9, SIGNAL, RIDGE), statistics(), c_delta=0.7)
+    found = printed_drift(SpikedTensor(k, 9, SIGNAL, RIDGE), statistics(), c_delta=0.7)
     pull = 2 * M * (SIGNAL * k * M ** (k - 2) - k * SQUARE ** (k - 1) - RIDGE)
     radius = -(4 * R2 - 4 * 0.7) * k * SQUARE ** (k - 1) - 2 * RIDGE * R2
     np.testing.assert_allclose([found.m, found.r2], [pull, radius], rtol=1e-12)
@@ -38,7 +55,7 @@ def test_volatility(k):
     rest, factor = SQUARE - M**2, 4 * k * (k - 1) * SQUARE ** (k - 2)
     first = factor * M**2 + 4 * k * SQUARE ** (k - 1)
     expected = [[first, factor * M * rest], [factor * M * rest, factor * rest**2]]
-    found = printed.printed_volatility(SpikedTensor(k, 9, SIGNAL), statistics())
+    found = printed_volatility(SpikedTensor(k, 9, SIGNAL), statistics())
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -53,14 +70,14 @@ def test_hessian(k):
     half += radial * outer(2 * x[0] * v + grad_r2, v)
     half += radial * (2 * x[0] * outer(v, grad_r2) + outer(grad_r2, grad_r2))
     half += 0.5 * k * square ** (k - 1) * 2 * (np.eye(4) - outer(v, v))
-    found = printed.printed_hessian(SpikedTensor(k, 4, SIGNAL), Point(x))
+    found = printed_hessian(SpikedTensor(k, 4, SIGNAL), Point(x))
     np.testing.assert_allclose(found, 2 * half, rtol=1e-12, atol=1e-14)
 
 
 def test_informative_points():
     """Proposition 3.2 (2) with (7.5): both signs of both roots of the equation for R^2."""
     signal = 4.0
-    found = printed.printed_informative(SpikedTensor(3, 9, signal), c_delta=1.0)
+    found = printed_informative(SpikedTensor(3, 9, signal), c_delta=1.0)
     roots = np.roots([signal**-2, 0, 0, -1, 1])  # rho^4 / lambda^2 - rho + 1
     rho = np.sort(roots[np.abs(roots.imag) < 1e-12].real)
     m = np.sqrt(rho - 1)
@@ -70,14 +87,14 @@ def test_informative_points():
 
 def test_ridge_on_the_equator():
     """Section 7.1: u2 = c - alpha/2, provided alpha < alpha_c(2) = 2 c."""
-    assert printed.printed_ridge_equator(c_delta=0.9, ridge=0.4).r2 == pytest.approx(0.9 - 0.2)
-    assert printed.printed_critical_ridge(c_delta=0.9) == pytest.approx(1.8)
+    assert printed_ridge_equator(c_delta=0.9, ridge=0.4).r2 == pytest.approx(0.9 - 0.2)
+    assert printed_critical_ridge(c_delta=0.9) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("k", [3, 4])
 def test_diverging_signal(k):
     """(3.3)."""
-    law = printed.printed_diverging_equator(SpikedTensor(k, 9, 1.0), 0.4)
+    law = printed_diverging_equator(SpikedTensor(k, 9, 1.0), 0.4)
     m, r2 = 1.3, 0.8
     drift = [2 * m * (k * 0.4 - k * r2 ** (k - 1)), -4 * k * r2 ** (k - 1) * (r2 - 1)]
     np.testing.assert_allclose(law.drift(np.array([m, r2])), drift, rtol=1e-12)
@@ -88,7 +105,7 @@ def test_diverging_signal(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_double_blow_up(k):
     """(3.5), the same as (7.8)."""
-    law, m, r = printed.printed_double(SpikedTensor(k, 9, SIGNAL)), 1.3, -0.4
+    law, m, r = printed_double(SpikedTensor(k, 9, SIGNAL)), 1.3, -0.4
     drift = [2 * k * (SIGNAL * (k == 2) * m ** (k - 1) - 1), -4 * k**2 * r]
     np.testing.assert_allclose(law.drift(np.array([m, r])), drift, rtol=1e-12)
     noise = np.diag([2 * k**0.5, 2 * (k * (k - 1)) ** 0.5])
@@ -114,12 +131,10 @@ def test_exponential_bounds():
     """Fact 8.1, exp(theta v m + theta^2 v^2 R / (2 lambda)), and the proof of Lemma 10.2."""
     theta, v, m, gram, precision = 1.4, -0.6, 0.3, 0.5, 2.0
     bound = np.exp(theta * v * m + theta**2 * v**2 * gram / (2 * precision))
-    found = printed_two_layer.printed_exponential_moment_bound(
-        theta * v, m, m**2 + gram, precision=precision
-    )
+    found = printed_exponential_moment_bound(theta * v, m, m**2 + gram, precision=precision)
     assert found == pytest.approx(bound)
     missed = np.exp(-(m**2) * precision / (2 * (m**2 + gram)))
-    found = printed_two_layer.printed_negative_probability(m, m**2 + gram, precision=precision)
+    found = printed_negative_probability(m, m**2 + gram, precision=precision)
     assert found == pytest.approx(missed)
 
 
@@ -129,9 +144,7 @@ def test_losses():
     size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
     tail = np.log1p(np.exp(-size))
     values = [np.log(2), 0.5 * (np.log(2) + tail + ridge * size), tail + 2 * ridge * size]
-    found = [
-        printed_two_layer.printed_loss(FixedSet(binary(), s)) for s in ((-1, -1), (0, 0), (0, 1))
-    ]
+    found = [printed_loss(FixedSet(binary(), s)) for s in ((-1, -1), (0, 0), (0, 1))]
     np.testing.assert_allclose(found, values, rtol=1e-12)
 
 
@@ -142,7 +155,7 @@ def test_second_moments(m):
     v, m = HERE.v, np.array(m)
     own = expit(-v * m)
     share = np.outer(own, own) if m.prod() < 0 else np.full((2, 2), expit(-v @ m) ** 2)
-    found = printed_two_layer.printed_gradient_covariance(binary(), u)[:2, :2]
+    found = printed_gradient_covariance(binary(), u)[:2, :2]
     np.testing.assert_allclose(found, np.outer(m, m) / 4 * share, rtol=1e-12)
 
 
@@ -161,6 +174,6 @@ def test_diffusion_on_the_circle():
 def test_kink():
     """Remark 7: the response of a neuron with m_i = 0 vanishes."""
     u = HERE._replace(m=np.array([[0.0], [0.8]]))
-    found = printed_two_layer.printed_kink_response(binary(), u)
+    found = printed_kink_response(binary(), u)
     assert found[0, 0] == 0
     assert found[1, 0] == pytest.approx(limit.response(binary(), u)[1, 0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from companion.alignment.training_dynamics import volatility
+from companion.alignment.training_dynamics.dynamics import volatility
 from traindyn import conformance
 from traindyn.effective import one_step
 from traindyn.effective._layout import Layout

@@ -11,6 +11,7 @@ from scipy import stats
 from companion.catapults.optimisers.association import association
 from companion.catapults.sgd.gates import critical_probability
 from companion.catapults.sgd.matching import Match, chance
+from companion.catapults.sgd.schedules import triangular
 from traindyn.catapults import (
     TrainingState,
     agop,
@@ -20,7 +21,6 @@ from traindyn.catapults import (
     reduced_step,
     split_loss,
     step_sizes,
-    triangular,
 )
 
 few = settings(max_examples=20, derandomize=True, deadline=None)

@@ -89,11 +89,11 @@ EXAMPLES = {
         "label": 0.0, "most_steps": 1000, "tolerance": 1e-3,
     },
     "catapults.maps.iterate": lambda: {"residual": 0.1, "kernel": 1.0, **STEP, "steps": 4},
-    "catapults.maps.jacobian": lambda: {"residual": 0.1, "kernel": 1.0, **STEP},
+    "companion.catapults.one_example.jacobian": lambda: {"residual": 0.1, "kernel": 1.0, **STEP},
     "catapults.maps.limit_orbits": lambda: {"excess": 0.5, "phases": 3, "start": 1e-6},
-    "catapults.maps.reduced": lambda: {"residual": [0.1, 0.2], "kernel": [1.0, 2.0], **STEP},
+    "companion.catapults.one_example.reduced": lambda: {"residual": [0.1, 0.2], "kernel": [1.0, 2.0], **STEP},
     "catapults.maps.reduced_step": lambda: {"u": [0.1, 0.2], "v": [1.0, 2.0], "w": [0.1, 0.1]},
-    "catapults.maps.subcritical_drift": lambda: {"u": 0.1, "v": 1.5, "w": 0.1},
+    "companion.catapults.one_example.subcritical_drift": lambda: {"u": 0.1, "v": 1.5, "w": 0.1},
     "companion.catapults.sgd.matching.History.batch_spikes": lambda: (_history(), {"factor": 1.5}),
     "companion.catapults.sgd.matching.History.kernel_ratios": lambda: (_history(), {"steps": [0, 1], "wait": 1}),
     "companion.catapults.sgd.matching.History.leading_shares": lambda: (_history(), {"steps": [0, 1]}),
@@ -134,11 +134,11 @@ EXAMPLES = {
         "residuals": [1.0, 2.0], "kernel": [[2.0, 1.0], [1.0, 3.0]], "inputs": [1.0, -1.0],
         "labels": [0.5, 1.0], "width": 5, "step_size": 0.1,
     },
-    "catapults.schedules.RepeatedCatapults": lambda: {
+    "companion.catapults.gradient_descent.RepeatedCatapults": lambda: {
         "catapults": 2, "ratio": 1.5, "wait": 3, "factor": 2.0, "most_increase": 2.0, "end": 0.5,
     },
     "catapults.schedules.step_sizes": lambda: {"step_size": np.array([0.1, 0.2]), "steps": 2},
-    "catapults.spikes.remainders": lambda: {
+    "companion.catapults.many_examples.remainders.remainders": lambda: {
         "residuals": [[1.0, 2.0], [0.5, 1.0]], "kernels": [np.diag([2.0, 1.0])] * 2,
         "step_size": 0.1,
     },
@@ -198,6 +198,9 @@ LENIENT = {
 CASES = collect(
     [
         "catapults",
+        "companion.catapults.many_examples.remainders",
+        "companion.catapults.one_example",
+        "companion.catapults.sgd.schedules",
         "companion.catapults.beyond.laws",
         "companion.catapults.beyond.momentum",
         "companion.catapults.gradient_descent",

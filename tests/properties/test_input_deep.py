@@ -12,7 +12,10 @@ from harness import Case, collect, without_example
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 import networkx as nx
 
-from companion.lazy_training import beyond
+from companion.catapults.parallel import TaylorModel
+from companion.lazy_training.beyond import sketch as beyond
+from companion.lazy_training.linearity import linearise
+from companion.lazy_training.linearity.linearise import Linearisation
 from traindyn import deep
 
 NETWORK = deep.fully_connected([2, 3, 2, 1])
@@ -35,13 +38,13 @@ def _start() -> Any:
 
 
 @cache
-def _taylor() -> deep.TaylorModel:
-    return deep.TaylorModel(MODEL, _start())
+def _taylor() -> TaylorModel:
+    return TaylorModel(MODEL, _start())
 
 
 @cache
-def _linear() -> deep.Linearisation:
-    return deep.linearise(NETWORK, _weights())
+def _linear() -> Linearisation:
+    return linearise.linearise(NETWORK, _weights())
 
 
 @cache
@@ -99,14 +102,14 @@ EXAMPLES = {
     "deep.critical.LossHessian.operator": lambda: (
         _loss(), {"weights": _start(), "batch": np.array(POINTS), "labels": LABELS},
     ),
-    "deep.graphs.from_graph": lambda: {"graph": _graph(), "activation": "tanh"},
-    "deep.graphs.influences": lambda: {"graph": _graph(), "output": "f"},
-    "deep.graphs.inspect": lambda: {"graph": _graph(), "limit": 2.0},
-    "deep.graphs.linearity": lambda: {
+    "companion.lazy_training.beyond.graphs.from_graph": lambda: {"graph": _graph(), "activation": "tanh"},
+    "companion.lazy_training.beyond.graphs.influences": lambda: {"graph": _graph(), "output": "f"},
+    "companion.lazy_training.beyond.graphs.inspect": lambda: {"graph": _graph(), "limit": 2.0},
+    "companion.lazy_training.beyond.graphs.linearity": lambda: {
         "family": beyond.sketch("x*2 -> a*m -> y*1").graph, "sizes": [2, 4, 8], "least": 0.25,
     },
-    "deep.graphs.random_graph": lambda: {"sizes": [2, 3, 1], "in_degrees": [2, 3], "rng": 0},
-    "deep.hessian.hessian_ball": lambda: _of(
+    "companion.lazy_training.beyond.graphs.random_graph": lambda: {"sizes": [2, 3, 1], "in_degrees": [2, 3], "rng": 0},
+    "companion.lazy_training.linearity.ball.hessian_ball": lambda: _of(
         TWO_LAYERS, radius=1.0, points=1, along=np.ones((9, 1)), outputs=[0], tolerance=1e-3,
         rng=0,
     ),
@@ -152,47 +155,47 @@ EXAMPLES = {
     "companion.lazy_training.kernel_change.propagation.incoming_norms": lambda: _of(NETWORK, output=0),
     "companion.lazy_training.kernel_change.propagation.matrix_variances": lambda: _of(NETWORK, output=0),
     "companion.lazy_training.kernel_change.propagation.relu_gradient_moment": lambda: {"network": RECTIFIED, "point": POINT},
-    "companion.lazy_training.beyond.Sketch.linearity": lambda: (
+    "companion.lazy_training.beyond.sketch.Sketch.linearity": lambda: (
         beyond.sketch("x*2 -> a*m -> y*1"), {"sizes": [2, 4, 8], "least": 0.25},
     ),
-    "companion.lazy_training.beyond.Sketch.network": lambda: (
+    "companion.lazy_training.beyond.sketch.Sketch.network": lambda: (
         beyond.sketch("x*2 -> a*m -> y*1"), {"m": 3, "activation": "tanh"},
     ),
-    "deep.spectrum.TwoLayerSpectrum": lambda: {"activation": "tanh", "square": 1.0, "signs": True},
-    "deep.tails.columns_threshold": lambda: {
+    "companion.lazy_training.beyond.spectrum.TwoLayerSpectrum": lambda: {"activation": "tanh", "square": 1.0, "signs": True},
+    "companion.lazy_training.kernel_change.tails.columns_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
-    "deep.tails.linear_threshold": lambda: {"vector": POINT, "radius": 1.0, "probability": 0.1},
-    "deep.tails.printed_series_threshold": lambda: {
+    "companion.lazy_training.kernel_change.tails.linear_threshold": lambda: {"vector": POINT, "radius": 1.0, "probability": 0.1},
+    "companion.lazy_training.kernel_change.tails.printed_series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
-    "deep.tails.product_supremum": lambda: {"left": MATRIX, "right": MATRIX, "radius": 1.0},
-    "deep.tails.series_threshold": lambda: {
+    "companion.lazy_training.linearity.tails.product_supremum": lambda: {"left": MATRIX, "right": MATRIX, "radius": 1.0},
+    "companion.lazy_training.kernel_change.tails.series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
-    "deep.tails.vector_threshold": lambda: {"matrix": MATRIX, "radius": 1.0, "probability": 0.1},
-    "deep.tangent.Linearisation.deviation": lambda: (
+    "companion.lazy_training.kernel_change.tails.vector_threshold": lambda: {"matrix": MATRIX, "radius": 1.0, "probability": 0.1},
+    "companion.lazy_training.linearity.linearise.Linearisation.deviation": lambda: (
         _linear(), {"weights": 2 * _weights(), "points": POINTS},
     ),
-    "deep.tangent.Linearisation.values": lambda: (
+    "companion.lazy_training.linearity.linearise.Linearisation.values": lambda: (
         _linear(), {"weights": 2 * _weights(), "points": POINTS},
     ),
     "deep.tangent.gradients": lambda: {
         "network": NETWORK, "weights": _weights(), "points": POINTS, "output": 0,
     },
-    "deep.tangent.linearise": lambda: {"network": NETWORK, "weights": _weights()},
+    "companion.lazy_training.linearity.linearise.linearise": lambda: {"network": NETWORK, "weights": _weights()},
     "deep.tangent.tangent_kernel": lambda: {
         "network": NETWORK, "weights": _weights(), "points": POINTS, "output": 0,
     },
-    "deep.taylor.TaylorModel": lambda: {"model": MODEL, "expansion": _start(), "kind": "linear"},
-    "deep.taylor.TaylorModel.gradient": lambda: (
+    "companion.catapults.parallel.TaylorModel": lambda: {"model": MODEL, "expansion": _start(), "kind": "linear"},
+    "companion.catapults.parallel.TaylorModel.gradient": lambda: (
         _taylor(), _stepped(MODEL)[1] | {"labels": np.array(LABELS)},
     ),
-    "deep.taylor.TaylorModel.input_gradients": lambda: _stepped(_taylor()),
-    "deep.taylor.TaylorModel.outputs": lambda: _stepped(_taylor()),
-    "deep.taylor.TaylorModel.prepare": lambda: (_taylor(), {"inputs": POINTS}),
-    "deep.taylor.TaylorModel.tangent_kernel": lambda: _stepped(_taylor()),
-    "deep.train.descend": lambda: {
+    "companion.catapults.parallel.TaylorModel.input_gradients": lambda: _stepped(_taylor()),
+    "companion.catapults.parallel.TaylorModel.outputs": lambda: _stepped(_taylor()),
+    "companion.catapults.parallel.TaylorModel.prepare": lambda: (_taylor(), {"inputs": POINTS}),
+    "companion.catapults.parallel.TaylorModel.tangent_kernel": lambda: _stepped(_taylor()),
+    "companion.lazy_training.kernel_change.train.descend": lambda: {
         "network": NETWORK, "weights": _weights(), "points": POINTS, "labels": LABELS,
         "step_size": 0.1, "steps": 2, "stop": 0.01, "every": 1, "output": 0,
     },
@@ -203,11 +206,12 @@ _UPDATE = "the update of train, at the bottom of its loop"
 REASONS = {
     "deep.architectures": "made by the functions of models, which check; called in traced code",
     "deep.connections": "what a layer of a builder does, in traced code",
+    "companion.lazy_training.beyond.graphs.Edges": "what a layer of a builder does, in traced code",
     "companion.lazy_training.kernel_change.blocks.HessianBlocks": _RECORD,
     "companion.lazy_training.kernel_change.blocks.VectorNorm": _RECORD,
-    "deep.graphs.GraphReport": _RECORD,
-    "deep.graphs.Linearity": _RECORD,
-    "deep.hessian.BallNorms": _RECORD,
+    "companion.lazy_training.beyond.graphs.GraphReport": _RECORD,
+    "companion.lazy_training.beyond.graphs.Linearity": _RECORD,
+    "companion.lazy_training.linearity.ball.BallNorms": _RECORD,
     "deep.hessian.HessianNorms": _RECORD,
     "deep.models.Model.apply": "what JAX traces and differentiates",
     "deep.models.Model.descend": _UPDATE,
@@ -216,28 +220,34 @@ REASONS = {
     "deep.network.Network": "put together by builders",
     "companion.lazy_training.kernel_change.propagation.IncomingNorms": _RECORD,
     "companion.lazy_training.kernel_change.propagation.MatrixVariances": _RECORD,
-    "companion.lazy_training.beyond.Group": "what sketch reads from a text",
-    "companion.lazy_training.beyond.Sketch": "what sketch reads from a text",
-    "deep.taylor.TaylorModel.descend": _UPDATE,
-    "deep.taylor.TaylorModel.descend_many": _UPDATE,
-    "deep.tangent.Linearisation": "made by linearise",
-    "deep.train.Descent": _RECORD,
+    "companion.lazy_training.beyond.sketch.Group": "what sketch reads from a text",
+    "companion.lazy_training.beyond.sketch.Sketch": "what sketch reads from a text",
+    "companion.catapults.parallel.TaylorModel.descend": _UPDATE,
+    "companion.catapults.parallel.TaylorModel.descend_many": _UPDATE,
+    "companion.lazy_training.linearity.linearise.Linearisation": "made by linearise",
+    "companion.lazy_training.kernel_change.train.Descent": _RECORD,
 }
 # What train calls at every step looks at shapes only: entries are checked where a run begins, and
 # those of a run that diverges are seen in its loss.
 _STEP = {"batch": [f"inputs: {label}" for label in ("nan", "inf", "words")]}
 _GRADIENT = {**_STEP, "labels": ["nan", "inf", "words", "complex", "objects", "None"]}
 LENIENT: dict[str, dict[str, list[str]]] = {
-    f"deep.{model}.{name}": _GRADIENT if name == "gradient" else _STEP
-    for model in ("models.Model", "taylor.TaylorModel")
+    f"{model}.{name}": _GRADIENT if name == "gradient" else _STEP
+    for model in ("deep.models.Model", "companion.catapults.parallel.TaylorModel")
     for name in ("gradient", "input_gradients", "outputs", "tangent_kernel")
 }
 # The message has the number of the line.
-LENIENT["companion.lazy_training.beyond.sketch"] = {"text": ["word"]}
+LENIENT["companion.lazy_training.beyond.sketch.sketch"] = {"text": ["word"]}
 CASES = collect(
     [
         "deep",
-        "companion.lazy_training.beyond",
+        "companion.catapults.parallel",
+        "companion.lazy_training.beyond.graphs",
+        "companion.lazy_training.beyond.spectrum",
+        "companion.lazy_training.kernel_change.tails",
+        "companion.lazy_training.kernel_change.train",
+        "companion.lazy_training.linearity",
+        "companion.lazy_training.beyond.sketch",
         "companion.lazy_training.kernel_change.blocks",
         "companion.lazy_training.kernel_change.propagation",
     ],

@@ -8,8 +8,10 @@ import pytest
 from harness import Case, collect, without_example
 
 from companion.catapults.beyond.parameterisation import KernelEntries
+from companion.lazy_training.lazy.constants import LazyConstants, QuadraticMap
+from companion.lazy_training.tangent_kernel.network import Network
 from traindyn.activations import ERF, RELU, TANH
-from traindyn.kernels import KernelFlow, LazyConstants, Network, QuadraticMap, TwoLayer
+from traindyn.kernels import KernelFlow, TwoLayer
 
 X, Y, FRESH = [[1.0, 0.5], [-0.5, 1.0]], [1.0, -1.0], [[0.2, 0.3]]
 KERNEL = [[2.0, 1.0], [1.0, 3.0]]
@@ -62,63 +64,63 @@ EXAMPLES = {
     ),
     "kernels.flow.KernelFlow.loss": lambda: (_flow(), {"times": TIMES}),
     "kernels.flow.KernelFlow.outputs": lambda: (_flow(), {"times": TIMES}),
-    "kernels.lazy.LazyConstants": lambda: {
+    "companion.lazy_training.lazy.constants.LazyConstants": lambda: {
         "samples": 2, "residual": 0.5, "sigma_min": 1.0, "sigma_max": 2.0, "lipschitz": 0.1,
     },
-    "kernels.lazy.QuadraticMap": lambda: {"slope": [[2.0]], "curvature": [[[-0.5]]]},
-    "kernels.lazy.QuadraticMap.outputs": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
-    "kernels.lazy.QuadraticMap.tangent_kernel": lambda: (
+    "companion.lazy_training.lazy.constants.QuadraticMap": lambda: {"slope": [[2.0]], "curvature": [[[-0.5]]]},
+    "companion.lazy_training.lazy.constants.QuadraticMap.outputs": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
+    "companion.lazy_training.lazy.constants.QuadraticMap.tangent_kernel": lambda: (
         PARABOLA, {"parameters": [0.5], "x": [[0.1]], "other": [[0.2]]},
     ),
-    "kernels.lazy.QuadraticMap.vjp": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
-    "kernels.lazy.linearisation_gap": lambda: {"constants": CONSTANTS, "times": TIMES},
-    "kernels.lazy.measure": lambda: {
+    "companion.lazy_training.lazy.constants.QuadraticMap.vjp": lambda: (PARABOLA, {"parameters": [0.5], "x": [[0.1]]}),
+    "companion.lazy_training.lazy.constants.linearisation_gap": lambda: {"constants": CONSTANTS, "times": TIMES},
+    "companion.lazy_training.lazy.constants.measure": lambda: {
         "model": NETWORK, "parameters": _start(NETWORK), "x": X, "y": Y, "lipschitz": 0.1,
     },
-    "kernels.network.Network": lambda: {"widths": (2, 3, 1), "activation": ERF, "bias": 0.1},
-    "kernels.network.Network.layers": lambda: (NETWORK, {"parameters": _start(NETWORK)}),
-    "kernels.network.Network.outputs": lambda: (NETWORK, {"parameters": _start(NETWORK), "x": X}),
-    "kernels.network.Network.tangent_kernel": lambda: (
+    "companion.lazy_training.tangent_kernel.network.Network": lambda: {"widths": (2, 3, 1), "activation": ERF, "bias": 0.1},
+    "companion.lazy_training.tangent_kernel.network.Network.layers": lambda: (NETWORK, {"parameters": _start(NETWORK)}),
+    "companion.lazy_training.tangent_kernel.network.Network.outputs": lambda: (NETWORK, {"parameters": _start(NETWORK), "x": X}),
+    "companion.lazy_training.tangent_kernel.network.Network.tangent_kernel": lambda: (
         NETWORK, {"parameters": _start(NETWORK), "x": X, "other": FRESH},
     ),
-    "kernels.network.Network.vjp": lambda: (NETWORK, {"parameters": _start(NETWORK), "x": X}),
+    "companion.lazy_training.tangent_kernel.network.Network.vjp": lambda: (NETWORK, {"parameters": _start(NETWORK), "x": X}),
     "companion.catapults.beyond.parameterisation.KernelEntries.critical_step": lambda: (
         KernelEntries(1.0, 0.2), {"examples": 5},
     ),
     "companion.catapults.beyond.parameterisation.kernel_entries": lambda: {
         "depth": 3, "parameterisation": "pytorch", "width": 10, "dimension": 4,
     },
-    "kernels.printed.printed_deviation_scale": lambda: {
+    "companion.lazy_training.lazy.printed.printed_deviation_scale": lambda: {
         "samples": 3, "dimension": 4, "width": 10,
     },
-    "kernels.printed.printed_kernel_flow": lambda: {
+    "companion.lazy_training.kernels.printed_kernel_flow": lambda: {
         "kernel": KERNEL, "targets": Y, "times": TIMES,
     },
-    "kernels.printed.printed_linearisation_gap": lambda: {
+    "companion.lazy_training.lazy.printed.printed_linearisation_gap": lambda: {
         "constants": CONSTANTS, "times": TIMES, "factor": 1.0,
     },
-    "kernels.printed.printed_tangent_kernel": lambda: {
+    "companion.lazy_training.tangent_kernel.printed.printed_tangent_kernel": lambda: {
         "network": NETWORK, "parameters": _start(NETWORK), "x": X,
     },
-    "kernels.printed.printed_weight_movement": lambda: {
+    "companion.lazy_training.tangent_kernel.printed.printed_weight_movement": lambda: {
         "network": NETWORK, "before": _start(NETWORK), "after": 2 * _start(NETWORK),
     },
-    "kernels.recursion.antipodal_mean": lambda: {"width": 5},
+    "companion.lazy_training.tangent_kernel.width.antipodal_mean": lambda: {"width": 5},
     "kernels.recursion.infinite_width": lambda: {
         "x": X, "other": FRESH, "depth": 2, "activation": TANH, "bias": 0.1, "order": 20,
     },
-    "kernels.recursion.random_covariances": lambda: {
+    "companion.lazy_training.tangent_kernel.width.random_covariances": lambda: {
         "x": X, "widths": [3, 4], "activation": RELU, "bias": 0.1, "replicas": 2, "rng": 0,
     },
-    "kernels.recursion.width_corrections": lambda: {
+    "companion.lazy_training.tangent_kernel.width.width_corrections": lambda: {
         "x": X, "depth": 2, "activation": TANH, "bias": 0.1, "order": 20,
     },
     "kernels.training.compare": lambda: {
         "model": NETWORK, "start": _start(NETWORK), "x": X, "y": Y, "times": TIMES,
         "step_size": 0.5, "fresh": FRESH, "keep": True, "rtol": 1e-4, "atol": 1e-6,
     },
-    "kernels.training.rectifier_drift": lambda: {"own": 1.0, "cross": 0.5, "coefficient": 2.0},
-    "kernels.training.wide_ensemble": lambda: {
+    "companion.lazy_training.tangent_kernel.ensembles.rectifier_drift": lambda: {"own": 1.0, "cross": 0.5, "coefficient": 2.0},
+    "companion.lazy_training.tangent_kernel.ensembles.wide_ensemble": lambda: {
         "x": X, "y": Y, "fresh": FRESH, "times": TIMES, "depth": 2, "activation": ERF,
         "bias": 0.1, "step_size": 0.1, "last_layer": False,
     },
@@ -148,7 +150,13 @@ REASONS = {
     for name in ("fill", "mirror", "recur")
 }
 CASES = collect(
-    ["kernels", "companion.catapults.beyond.parameterisation", "companion.lazy_training.kernels"],
+    [
+        "kernels",
+        "companion.lazy_training.lazy",
+        "companion.lazy_training.tangent_kernel",
+        "companion.catapults.beyond.parameterisation",
+        "companion.lazy_training.kernels",
+    ],
     EXAMPLES,
     REASONS,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import Case, collect, without_example
 
-from traindyn.particles import Attention, FeedForward, Head
+from companion.attention.particles.attention import Attention, FeedForward, Head
 
 TOKENS = [[1.0, 0.0], [0.6, 0.8], [0.0, -1.0]]
 FOUR = [*TOKENS, [-1.0, 0.0]]
@@ -27,15 +27,15 @@ def _flow(**options: Any) -> tuple[Attention, dict[str, Any]]:
 
 
 EXAMPLES = {
-    "particles.attention.Attention": lambda: {
+    "companion.attention.particles.attention.Attention": lambda: {
         "inverse_temperature": 1.0, "heads": (Head(value=np.eye(2)),), "feed_forward": LAYER,
     },
-    "particles.attention.Attention.flow": _flow,
-    "particles.attention.Attention.velocity": lambda: (_attention(), {"tokens": TOKENS}),
-    "particles.attention.Attention.weights": lambda: (_attention(), {"tokens": TOKENS, "head": 0}),
-    "particles.attention.energy": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
-    "particles.attention.energy_growth": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
-    "particles.attention.random_tokens": lambda: {"count": 3, "dimension": 2, "rng": 0},
+    "companion.attention.particles.attention.Attention.flow": _flow,
+    "companion.attention.particles.attention.Attention.velocity": lambda: (_attention(), {"tokens": TOKENS}),
+    "companion.attention.particles.attention.Attention.weights": lambda: (_attention(), {"tokens": TOKENS, "head": 0}),
+    "companion.attention.particles.attention.energy": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
+    "companion.attention.particles.attention.energy_growth": lambda: {"tokens": TOKENS, "inverse_temperature": 1.0},
+    "companion.attention.particles.attention.random_tokens": lambda: {"count": 3, "dimension": 2, "rng": 0},
     "companion.attention.particles.clusters.cluster_count": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
     "companion.attention.particles.clusters.clustered_share": lambda: {"tokens": TOKENS, "tolerance": 1e-3},
     "companion.attention.particles.clusters.linkage": lambda: {"tokens": TOKENS, "masses": [0.5, 0.25, 0.25]},
@@ -50,7 +50,7 @@ EXAMPLES = {
     "companion.attention.particles.laws.pair_time": lambda: {
         "product": 0.2, "inverse_temperature": 1.0, "masses": (0.25, 0.75), "tolerance": 1e-2,
     },
-    "particles.mean_field.circle_flow": lambda: {
+    "companion.attention.particles.mean_field.circle_flow": lambda: {
         "density": [0.5 / np.pi] * 12, "times": [0.0, 0.5], "inverse_temperature": 1.0,
     },
     "companion.attention.particles.residual.euler_error": lambda: {"layers": LAYER, "x": [1.0, 2.0], "horizon": 0.5},
@@ -60,14 +60,7 @@ EXAMPLES = {
     },
 }  # fmt: skip
 CASES = collect(
-    [
-        "particles",
-        "companion.attention.particles.clusters",
-        "companion.attention.particles.ensembles",
-        "companion.attention.particles.landscape",
-        "companion.attention.particles.laws",
-        "companion.attention.particles.residual",
-    ],
+    ["companion.attention.particles"],
     EXAMPLES,
     {},
 )

@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.alignment.beyond.spectra import limit_spectra
+from companion.alignment.xor_alignment import escape
+from companion.foundations.double_descent import LinearModel
 from companion.foundations.implicit_bias import margin, separable
 from companion.foundations.interpolation import pointwise, smoothing
+from companion.sample_complexity import information_exponent as single_index
 from companion.sample_complexity.information_exponent import search
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems import chain, k_gmm, multi_index, ridgeless, single_index, spiked, two_layer
+from traindyn.problems import chain, k_gmm, multi_index, spiked, two_layer
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.projection_model import Local, ProjectionModel
 from traindyn.problems.regression import least_squares
@@ -232,7 +235,7 @@ def _regression() -> dict[str, Any]:
 
 
 def _ridgeless() -> dict[str, Any]:
-    model = ridgeless.LinearModel([1.0, 0.5, 0.2], 0.3)
+    model = LinearModel([1.0, 0.5, 0.2], 0.3)
     inputs, targets = model.sample(5, rng=1)
     return {
         "model": model,
@@ -283,7 +286,7 @@ def _binary() -> dict[str, Any]:
 
 
 EXAMPLES: dict[str, Any] = {
-    "companion.alignment.training_dynamics.volatility": _volatile,
+    "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
     "problems.k_gmm.population.direct_block": lambda: _direct(
         _k_gmm(), "problem", "matrix", "point", "block"
     ),
@@ -326,17 +329,17 @@ EXAMPLES: dict[str, Any] = {
         "problem": single_index.models.TeacherStudent(20, single_index.links.hermite(3)),
         "scale": 0.2,
     },
-    "problems.spiked.matrix.escape_curve": lambda: {
+    "companion.effective_dynamics.pca.escape.escape_curve": lambda: {
         "problem": spiked.SpikedTensor(2, 20, 2.0),
         "times": [0.1, 0.5],
         "c_delta": 0.5,
         "gaussian": 1.2,
     },
-    "problems.spiked.printed.printed_informative": lambda: {
+    "companion.effective_dynamics.pca.printed.printed_informative": lambda: {
         "problem": spiked.SpikedTensor(3, 20, 2.0),
         "c_delta": 0.5,
     },
-    "problems.two_layer.alignment.second_layer_time": lambda: {
+    "companion.alignment.xor_alignment.start.second_layer_time": lambda: {
         "problem": _two_layer()["problem"],
         "times": [0.0, 0.5, 1.0],
         "statistics": _path(_two_layer()),
@@ -353,34 +356,32 @@ EXAMPLES: dict[str, Any] = {
     "problems.two_layer.curvature.population_block": lambda: _over_neurons(
         "problem", "matrix", "point", "block"
     ),
-    "problems.two_layer.escape.escape": lambda: {
+    "companion.alignment.xor_alignment.escape.escape": lambda: {
         "problem": _two_layer()["problem"],
         "times": [0.0, 0.5, 1.0],
         "statistics": _path(_two_layer()),
         "c_delta": 0.5,
     },
-    "problems.two_layer.escape.Escape.paths": lambda: (
-        two_layer.escape.escape(
-            _two_layer()["problem"], [0.0, 0.5, 1.0], _path(_two_layer()), c_delta=0.5
-        ),
+    "companion.alignment.xor_alignment.escape.Escape.paths": lambda: (
+        escape.escape(_two_layer()["problem"], [0.0, 0.5, 1.0], _path(_two_layer()), c_delta=0.5),
         {"dimension": 8.0, "draws": 3, "rng": 3},
     ),
     "problems.two_layer.printed.printed_around": _at_rest,
     "problems.two_layer.printed.printed_independent": _at_rest,
     "problems.two_layer.printed.printed_noise": _at_rest,
-    "problems.two_layer.printed.printed_gradient_covariance": _binary,
-    "problems.two_layer.printed_curvature.class_sum": lambda: {"ridge": 0.1},
-    "problems.two_layer.printed_curvature.feature_excess": lambda: {
+    "companion.effective_dynamics.binary_mixture.printed.printed_gradient_covariance": _binary,
+    "companion.alignment.xor_population_matrices.printed.class_sum": lambda: {"ridge": 0.1},
+    "companion.alignment.xor_population_matrices.printed.feature_excess": lambda: {
         "m": [0.5],
         "gram": [[0.7]],
         "precision": 5.0,
     },
-    "problems.two_layer.printed_curvature.fourth_moment_bound": lambda: {
+    "companion.alignment.xor_population_matrices.printed.fourth_moment_bound": lambda: {
         "m": [0.5],
         "gram": [[0.7]],
         "precision": 5.0,
     },
-    "problems.two_layer.printed_curvature.mixed_block": lambda: _over_neurons(
+    "companion.alignment.xor_population_matrices.printed.mixed_block": lambda: _over_neurons(
         "problem", "matrix", "point", "j"
     ),
 }
@@ -398,10 +399,10 @@ REASONS: dict[str, str] = {
     "companion.sample_complexity.information_exponent.passage.Decomposition": RECORD,
     "companion.sample_complexity.information_exponent.passage.Passages": RECORD,
     "companion.foundations.implicit_bias.separable.MarginLoss": "functions and a name, which are not looked at",
-    "problems.single_index.model.advance": "compiled, and takes compiled functions alone",
-    "problems.two_layer.escape.Escape": RECORD,
+    "companion.sample_complexity.information_exponent.model.advance": "compiled, and takes compiled functions alone",
+    "companion.alignment.xor_alignment.escape.Escape": RECORD,
     "problems.two_layer.forward.Forward": RECORD,
-    "problems.two_layer.printed.printed_loss": "takes nothing but a set of fixed points",
+    "companion.effective_dynamics.binary_mixture.printed.printed_loss": "takes nothing but a set of fixed points",
 }
 #: A mixture of two layers may be without noise.
 _NOISELESS = {"precision": ("inf",)}
@@ -416,7 +417,6 @@ VOCABULARY = {
     "problems.projection_model": _projection,
     "problems.spiked": _spiked,
     "problems.multi_index": _multi_index,
-    "problems.single_index": _single_index,
     "problems.regression": _regression,
     "problems.ridgeless": _ridgeless,
     "problems.chain": _chain,
@@ -425,6 +425,10 @@ VOCABULARY = {
     "companion.alignment.training_dynamics": _k_gmm,
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
+    "companion.effective_dynamics.pca": _spiked,
+    "companion.sample_complexity.alignment": _two_layer,
+    "companion.sample_complexity.effective_dynamics": _spiked,
+    "companion.foundations.double_descent": _ridgeless,
     "companion.foundations": _regression,
     "companion.phase_transitions": _multi_index,
     "companion.sample_complexity": _single_index,
@@ -432,10 +436,27 @@ VOCABULARY = {
 CASES = collect(
     [
         "problems",
+        "companion.alignment.training_dynamics.limit",
+        "companion.alignment.training_dynamics.printed",
+        "companion.alignment.xor_alignment.escape",
+        "companion.alignment.xor_alignment.start",
+        "companion.alignment.xor_population_matrices",
+        "companion.effective_dynamics.binary_mixture.origin",
+        "companion.effective_dynamics.binary_mixture.preactivation",
+        "companion.effective_dynamics.binary_mixture.printed",
+        "companion.effective_dynamics.pca",
+        "companion.effective_dynamics.xor_mixture",
+        "companion.foundations.double_descent",
+        "companion.sample_complexity.alignment",
+        "companion.sample_complexity.effective_dynamics.printed",
+        "companion.sample_complexity.information_exponent.links",
+        "companion.sample_complexity.information_exponent.model",
+        "companion.sample_complexity.information_exponent.models",
+        "companion.sample_complexity.information_exponent.population",
         "companion.alignment.beyond.initial",
         "companion.alignment.beyond.spectra",
-        "companion.alignment.training_dynamics",
-        "companion.alignment.xor_alignment",
+        "companion.alignment.training_dynamics.dynamics",
+        "companion.alignment.xor_alignment.late",
         "companion.alignment.xor_rank.rank",
         "companion.alignment.xor_train_matrices",
         "companion.effective_dynamics.binary_mixture.basin",

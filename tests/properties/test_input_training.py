@@ -10,7 +10,7 @@ from harness import FIXED, Case, collect, judge_drawn, without_example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.phase_transitions import hessian as conditioning
+from companion.phase_transitions.hessian import conditioning
 from traindyn.effective import ode
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture, TwoLayerMixture, multi_index
@@ -126,7 +126,7 @@ REASONS: dict[str, str] = {
     "spectra.blocks.at": "looks at nothing before factors are asked of what it returns",
     "spectra.blocks.operator_of": "the second half of operator, which takes the same bad input",
     "spectra.population.Embedding.sees_inputs": INSIDE,
-    "companion.phase_transitions.hessian.Seen": RECORD,
+    "companion.phase_transitions.hessian.conditioning.Seen": RECORD,
     "spectra.film.Film": RECORD,
     "spectra.population.FullPopulation": RECORD,
     "spectra.predict.BlockPrediction": RECORD,
@@ -160,7 +160,7 @@ VOCABULARY = {
     "spectra": _spectra,
     "sgd.full_batch": _network,
     "spectra.network": _network,
-    "companion.phase_transitions.hessian": _network,
+    "companion.phase_transitions.hessian.conditioning": _network,
     "companion.phase_transitions.thresholds.null_branch": _network,
 }
 CASES = collect(
@@ -168,8 +168,9 @@ CASES = collect(
         "sgd",
         "effective",
         "spectra",
+        "companion.phase_transitions.hessian.limit",
         "companion.alignment.xor_rank.counting",
-        "companion.phase_transitions.hessian",
+        "companion.phase_transitions.hessian.conditioning",
         "companion.phase_transitions.thresholds.null_branch",
         "companion.sample_complexity.effective_dynamics.classical",
         "companion.sample_complexity.effective_dynamics.generator",

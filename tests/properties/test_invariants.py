@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.alignment.xor_rank import counting
+from companion.foundations.double_descent import LinearModel
 from companion.foundations.implicit_bias.margin import max_margin
+from companion.sample_complexity.information_exponent import links
 from traindyn import diffusion, gaussian, linalg, relu
-from traindyn.problems import KGaussianMixture, TwoLayerMixture, chain, ridgeless
+from traindyn.problems import KGaussianMixture, TwoLayerMixture, chain
 from traindyn.problems.base import Sample
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.regression import LeastSquares
-from traindyn.problems.single_index import links
 from traindyn.sgd import reduced
 from traindyn.trajectory import stack
 
@@ -302,7 +303,7 @@ def test_margin_is_the_data_s(seed: int, factor: float, n: int) -> None:
 def test_ridge_trades_variance_for_bias(seed: int, n: int, p: int) -> None:
     """Neither part is negative; with the ridge one falls and the other grows."""
     rng = np.random.default_rng(seed)
-    model = ridgeless.LinearModel(rng.standard_normal(p), 0.5)
+    model = LinearModel(rng.standard_normal(p), 0.5)
     risk = model.conditional_risk(rng.standard_normal((n, p)), np.array([0.01, 0.1, 1.0, 10.0]))
     assert np.all(risk.bias >= 0)
     assert np.all(risk.variance >= 0)

@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from companion.attention.particles.clusters import linkage
-from companion.attention.particles.ensembles import random_head
-from traindyn.particles import (
+from companion.attention.particles.attention import (
     Attention,
     FeedForward,
     Head,
@@ -16,6 +14,8 @@ from traindyn.particles import (
     energy_growth,
     random_tokens,
 )
+from companion.attention.particles.clusters import linkage
+from companion.attention.particles.ensembles import random_head
 
 few = settings(max_examples=8, derandomize=True, deadline=None)
 seeds = st.integers(0, 2**32)

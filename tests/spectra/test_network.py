@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.phase_transitions.hessian.limit import limit_resolvent, limit_share, residue
 from traindyn.activations import RELU, TANH
 from traindyn.dmft import solve
 from traindyn.laws import WeightedMarchenkoPastur
@@ -144,9 +145,7 @@ def test_residue_is_the_projector():
     values, vectors = np.linalg.eigh(matrix)
     gap = values[2] - values[1]
     centre, radius = (values[0] + values[1]) / 2, (values[1] - values[0]) / 2 + gap / 2
-    found = network.residue(
-        lambda z: np.linalg.inv(matrix - z * np.eye(7)), centre, radius, points=400
-    )
+    found = residue(lambda z: np.linalg.inv(matrix - z * np.eye(7)), centre, radius, points=400)
     inside = np.abs(values - centre) < radius
     np.testing.assert_allclose(found, vectors[:, inside] @ vectors[:, inside].T, atol=1e-8)
     assert np.abs(found - vectors[:, :1] @ vectors[:, :1].T).max() > 0.1
@@ -158,7 +157,7 @@ def test_residue_is_the_projector():
         s = complex(law.stieltjes(np.array(z)))
         return 1 / (4 / (1 + 0.25 * s) - z)
 
-    assert network.residue(entry, outlier.values[0], 0.5) == pytest.approx(outlier.overlaps[0])
+    assert residue(entry, outlier.values[0], 0.5) == pytest.approx(outlier.overlaps[0])
 
 
 def test_limit_resolvent_and_shares():
@@ -172,13 +171,13 @@ def test_limit_resolvent_and_shares():
     value, overlap = side.outliers.values[0], side.outliers.overlaps[0]
 
     def entry(z):
-        return network.limit_resolvent(g, s, delta, z)[0, 0]
+        return limit_resolvent(g, s, delta, z)[0, 0]
 
     radius = (side.edge - value) / 2
-    assert network.residue(entry, value, radius) == pytest.approx(overlap, rel=1e-8)
-    assert network.residue(entry, value - 3 * radius, radius) == pytest.approx(0, abs=1e-12)
+    assert residue(entry, value, radius) == pytest.approx(overlap, rel=1e-8)
+    assert residue(entry, value - 3 * radius, radius) == pytest.approx(0, abs=1e-12)
     levels = np.array([value - radius, value + radius, 0.0, 0.1, 0.3, 2.0])
-    shares = network.limit_share(g, s, delta, levels)
+    shares = limit_share(g, s, delta, levels)
     np.testing.assert_allclose(shares[[0, 1, -1]], [0, overlap, 1], atol=1e-4)
     found = []
     for seed in range(4):
@@ -188,12 +187,12 @@ def test_limit_resolvent_and_shares():
     np.testing.assert_allclose(np.mean(found, axis=0), shares[2:5], atol=0.03)
     # Weights that forget the coordinate leave each eigenvector its equal share.
     shuffled = np.random.default_rng(0).permutation(s)
-    equal = network.limit_share(g, shuffled, delta, levels[2:5])
+    equal = limit_share(g, shuffled, delta, levels[2:5])
     np.testing.assert_allclose(equal, side.law.cdf(levels[2:5]), atol=0.03)
     assert np.abs(equal - shares[2:5]).max() > 0.1
     # Two directions: the trace.
     pair = np.stack([s, shuffled], axis=1)
-    both = network.limit_share(g, pair, delta, levels[3:4])
+    both = limit_share(g, pair, delta, levels[3:4])
     assert both[0] == pytest.approx(shares[3] + equal[1], abs=0.02)
 
 
@@ -212,4 +211,4 @@ def test_arguments_are_checked():
     with pytest.raises(ValueError, match="second derivative"):
         network.block(MultiIndex(activation=RELU), data, theta)
     with pytest.raises(ValueError, match="points must be even"):
-        network.residue(lambda z: z, 0.0, 1.0, points=3)
+        residue(lambda z: z, 0.0, 1.0, points=3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from companion.alignment.beyond.spectra import limit_spectra
+from companion.alignment.training_dynamics.limit import fixed_point, fixed_point_diagonal
 from traindyn import gaussian
 from traindyn.problems.base import Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics, limit
@@ -84,8 +85,8 @@ def test_full_matrix_approaches_its_limit_spectrum(matrix: Matrix) -> None:
     gaps, precisions = [], [1e3, 1e4, 1e5]
     for precision in precisions:
         problem = KGaussianMixture.orthonormal(3, 50, precision=precision, ridge=0.05)
-        statistics = limit.fixed_point(problem)
-        own = limit.own_probability(limit.fixed_point_diagonal(problem), 3)
+        statistics = fixed_point(problem)
+        own = limit.own_probability(fixed_point_diagonal(problem), 3)
         wanted = limit_spectra(own, weights=problem.weights).full(matrix)
         values, bulk = population.full(problem, statistics, matrix).eigenvalues()
         assert values.shape == (9,) and bulk.shape == (3,)

@@ -8,7 +8,8 @@ rewritten only when one of these changes, so make reruns a chapter exactly when 
 is newer. Digests, unlike time stamps, survive a fresh clone and ignore a mere ``touch``.
 
 Library files are found by walking ``import`` statements, wherever they stand, from the
-chapter's code cells through the packages of the source root.
+chapter's code cells through the packages of the source root. A package that hands on names from
+its modules is followed to the modules of the names that are asked for, and no further.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from claimbook.run import chapters as sources
 
@@ -67,14 +70,68 @@ def code(text: str) -> str:
     return _MAGIC.sub("", "".join(cells))
 
 
-def imported(source: str, package: str = "") -> set[str]:
-    """Dotted names a piece of Python source imports.
+class Import(NamedTuple):
+    """One name that a piece of source imports.
+
+    Attributes
+    ----------
+    module : str
+        Dotted name.
+    name : str or None
+        What is taken from the module; None if it is imported as a whole.
+    local : str
+        The name it gets.
+    """
+
+    module: str
+    name: str | None
+    local: str
+
+
+@cache
+def imports(source: str, package: str = "") -> tuple[Import, ...]:
+    r"""List what a piece of Python source imports, in functions too.
 
     Parameters
     ----------
     source : str
     package : str
         Package the source belongs to, for relative imports.
+
+    Returns
+    -------
+    tuple of Import
+
+    Examples
+    --------
+    >>> [item[:2] for item in imports("from . import a\nimport p.b", package="p")]
+    [('p', 'a'), ('p.b', None)]
+    """
+    return tuple(_imports(ast.parse(source), package))
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[Import]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                local = alias.asname or alias.name.partition(".")[0]
+                yield Import(alias.name, None, local)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            for alias in node.names:
+                yield Import(base, alias.name, alias.asname or alias.name)
+
+
+def imported(source: str, package: str = "") -> set[str]:
+    """Dotted names a piece of Python source imports.
+
+    Parameters
+    ----------
+    source, package : str
+        As in :func:`imports`.
 
     Returns
     -------
@@ -86,24 +143,10 @@ def imported(source: str, package: str = "") -> set[str]:
     >>> sorted(imported("from . import a", package="p")), sorted(imported("import p.b"))
     (['p', 'p.a'], ['p.b'])
     """
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*parents, base] if base else parents)
-            names.add(base)
-            names.update(f"{base}.{alias.name}" for alias in node.names)
-    return names
-
-
-def _with_parents(module: str) -> Iterator[str]:
-    """Yield `a`, `a.b`, `a.b.c`: importing a module runs its packages first."""
-    parts = module.split(".")
-    return (".".join(parts[: i + 1]) for i in range(len(parts)))
+    found = imports(source, package)
+    return {item.module for item in found} | {
+        f"{item.module}.{item.name}" for item in found if item.name is not None
+    }
 
 
 def _find(module: str, root: Path) -> Path | None:
@@ -139,28 +182,77 @@ def reachable(source: str, root: Path) -> list[Path]:
 
 def _walk(source: str, root: Path) -> list[Path]:
     found: set[Path] = set()
-    queue = sorted(imported(source))
-    seen: set[str] = set()
+    queue = list(_requests(imports(source)))
+    seen: set[tuple[str, str | None]] = set()
     while queue:
-        for module in _with_parents(queue.pop()):
-            if module in seen or any(f"{module}.".startswith(f"{out}.") for out in OUTSIDE):
-                continue
-            seen.add(module)
-            path = _find(module, root)
-            if path is None:
-                continue
+        module, name = item = queue.pop()
+        if item in seen or any(f"{module}.".startswith(f"{out}.") for out in OUTSIDE):
+            continue
+        seen.add(item)
+        path = _find(module, root)
+        if path is None:
+            continue
+        if parent := module.rpartition(".")[0]:  # importing a module runs its packages first
+            queue.append((parent, ""))
+        text = path.read_text(encoding="utf8")
+        if path.name != "__init__.py":
             found.add(path)
-            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            if path.name == "__init__.py":
-                found.update(
-                    data
-                    for data in path.parent.iterdir()
-                    if data.is_file()
-                    and data.suffix in (".json", ".toml", ".csv", ".mplstyle")
-                    and not data.name.endswith(".schema.json")  # says what is allowed, no more
-                )
-            queue.extend(imported(path.read_text(encoding="utf8"), package))
+            queue.extend(_requests(imports(text, module.rpartition(".")[0])))
+            continue
+        found.update(_data(path.parent))
+        face, own = _face(text, module)
+        if own:
+            found.add(path)
+        queue.extend(
+            _requests(
+                item for item in face if name is None or item.local == name or item.local in own
+            )
+        )
+        if name:
+            queue.append((f"{module}.{name}", None))
     return sorted(found)
+
+
+def _requests(found: Iterable[Import]) -> Iterator[tuple[str, str | None]]:
+    """Yield modules and what is asked of them; ``import a.b`` gives all of `a` to who writes it."""
+    for module, name, _ in found:
+        yield module, name
+        if name is None:
+            parts = module.split(".")
+            yield from ((".".join(parts[:i]), None) for i in range(1, len(parts)))
+
+
+def _face(source: str, package: str) -> tuple[tuple[Import, ...], frozenset[str]]:
+    """Return what a package imports, and the names that its other statements use.
+
+    A package that only hands on names has no such statement: `__all__` and the docstring, which
+    run nothing, do not count.
+    """
+    tree = ast.parse(source)
+    own: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) or _idle(node):
+            continue
+        own.update(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+    return imports(source, package), frozenset(own)
+
+
+def _idle(node: ast.stmt) -> bool:
+    """Whether a statement of a package can change nothing that a chapter computes."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(item, ast.Name) and item.id == "__all__" for item in node.targets)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _data(folder: Path) -> set[Path]:
+    """Return the data files that lie in a package."""
+    return {
+        path
+        for path in folder.iterdir()
+        if path.is_file()
+        and path.suffix in (".json", ".toml", ".csv", ".mplstyle")
+        and not path.name.endswith(".schema.json")  # says what is allowed, no more
+    }
 
 
 def _digest(data: bytes) -> str:

@@ -23,25 +23,28 @@ and by the law of the inverse Wishart matrix the deviation would be, at every :m
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import expm
 
 from traindyn import _validate
 from traindyn.activations import Activation
 from traindyn.kernels.dual import Array, dual_moments, own_moments
-from traindyn.kernels.network import RNG
 
 __all__ = [
     "FeatureKernel",
     "circle_coefficients",
     "feature_kernel",
     "gaussian_feature_scale",
+    "printed_kernel_flow",
     "random_features",
     "ridgeless_variance",
     "term_variance",
 ]
+
+RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 _BLOCK = 512
 _ROUNDING = 1e-10
@@ -336,3 +339,16 @@ def _draw(
     weights = rng.standard_normal((x.shape[1], count))
     before = x @ weights / np.sqrt(x.shape[1]) + beta * rng.standard_normal(count)
     return np.asarray(activation.value(before))
+
+
+def printed_kernel_flow(kernel: ArrayLike, targets: ArrayLike, times: ArrayLike) -> Array:
+    r"""Return outputs of kernel gradient flow as in MDL Example 8.3, from zero, shape (T, n).
+
+    .. math:: \dot f = -\tfrac12 K (y - f)
+
+    against :math:`+\frac1n`: it leaves the targets instead of approaching them.
+    """
+    matrix = _validate.symmetric("kernel", kernel)
+    y = _validate.finite("targets", targets, shape=(len(matrix),))
+    grid = _validate.increasing("times", times)
+    return np.stack([y - expm(t / 2 * matrix) @ y for t in grid])

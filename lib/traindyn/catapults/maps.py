@@ -30,20 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 
-__all__ = [
-    "Equilibrium",
-    "Fate",
-    "Orbit",
-    "Reduced",
-    "equilibria",
-    "fate",
-    "iterate",
-    "jacobian",
-    "limit_orbits",
-    "reduced",
-    "reduced_step",
-    "subcritical_drift",
-]
+__all__ = ["Fate", "Orbit", "Reduced", "fate", "iterate", "limit_orbits", "reduced_step"]
 
 Array = NDArray[np.float64]
 
@@ -105,28 +92,6 @@ class Reduced(NamedTuple):
     u: Array
     v: Array
     w: Array
-
-
-class Equilibrium(NamedTuple):
-    """A fixed point of the map.
-
-    Attributes
-    ----------
-    name : str
-    residual, kernel : float
-    eigenvalues : ndarray, shape (2,)
-        Of the Jacobian, the larger modulus first.
-    """
-
-    name: str
-    residual: float
-    kernel: float
-    eigenvalues: NDArray[np.complex128]
-
-    @property
-    def unstable(self) -> bool:
-        """An eigenvalue lies outside the unit circle."""
-        return bool(abs(self.eigenvalues[0]) > 1 + 1e-12)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -292,40 +257,6 @@ def fate(
     return Fate(*(column.reshape(common[0].shape) for column in found))
 
 
-def reduced(
-    residual: ArrayLike,
-    kernel: ArrayLike,
-    *,
-    step_size: float,
-    coupling: float,
-    label: float = 0.0,
-) -> Reduced:
-    """Return u, v, w of states (ZHU, above (3.13)).
-
-    Parameters
-    ----------
-    residual, kernel : array_like
-        Of equal shapes.
-    step_size, coupling, label : float
-
-    Returns
-    -------
-    Reduced
-
-    Examples
-    --------
-    >>> u, v, w = reduced(2.0, 1.5, step_size=2.0, coupling=0.25, label=1.0)
-    >>> float(u), float(v), float(w)
-    (4.0, 3.0, 2.0)
-    """
-    e, at = _validate.broadcast(
-        residual=_validate.finite("residual", residual), kernel=_validate.finite("kernel", kernel)
-    )
-    eta, y = _validate.positive("step_size", step_size), _validate.number("label", label)
-    scale = _validate.positive("coupling", coupling) * eta**2
-    return Reduced(scale * e**2, eta * at, scale * e * y)
-
-
 def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     """Advance u, v, w by one step (ZHU (3.13), (3.14)).
 
@@ -349,124 +280,6 @@ def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     )
     factor = 1 - v + u + w
     return Reduced(factor**2 * u, v - u * (4 - v) - 4 * w, factor * w)
-
-
-def jacobian(
-    residual: float, kernel: float, *, step_size: float, coupling: float, label: float = 0.0
-) -> Array:
-    """Return the derivative of one step in residual and kernel.
-
-    Parameters
-    ----------
-    residual, kernel, step_size, coupling, label : float
-
-    Returns
-    -------
-    ndarray, shape (2, 2)
-
-    Examples
-    --------
-    >>> jacobian(0.0, 1.0, step_size=0.5, coupling=0.1, label=1.0).tolist()
-    [[0.5, -0.0], [-0.2, 1.0]]
-    """
-    e, at = _validate.number("residual", residual), _validate.number("kernel", kernel)
-    eta, c = _validate.positive("step_size", step_size), _validate.positive("coupling", coupling)
-    y = _validate.number("label", label)
-    return np.array(
-        [
-            [1 - eta * at + c * eta**2 * (3 * e**2 + 2 * y * e), -eta * e],
-            [-4 * eta * c * (2 * e + y) + 2 * eta**2 * c * e * at, 1 + eta**2 * c * e**2],
-        ]
-    )
-
-
-def equilibria(
-    *, step_size: float, coupling: float, label: float, kernel: float
-) -> list[Equilibrium]:
-    r"""Return the fixed points of the map, each with the eigenvalues that decide on its stability.
-
-    There is a line of them at zero residual, stable for :math:`0 < \eta\lambda < 2` (its second
-    eigenvalue is one: along the line). The other three are isolated and unstable: output and
-    kernel zero, and the pair u = 4, v = 4 + w, which ZHU's list of cases (Theorem 3.3.4) lacks.
-
-    Parameters
-    ----------
-    step_size, coupling : float
-        Positive.
-    label : float
-    kernel : float
-        Where on the line.
-
-    Returns
-    -------
-    list of Equilibrium
-        Four.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> for each in equilibria(step_size=2.5, coupling=1e-4, label=1.0, kernel=0.5):
-    ...     print(each.name, each.eigenvalues.round(4).real.tolist(), each.unstable)
-    interpolation [1.0, -0.25] False
-    zero output [1.0506, 0.9506] True
-    large positive residual [9.0, 5.05] True
-    large negative residual [9.0, 4.95] True
-    """
-    eta = _validate.positive("step_size", step_size)
-    c = _validate.positive("coupling", coupling)
-    y = _validate.number("label", label)
-    far = 2 / (eta * np.sqrt(c))
-    points = [
-        ("interpolation", 0.0, _validate.number("kernel", kernel)),
-        ("zero output", -y, 0.0),
-        ("large positive residual", far, (4 + c * eta**2 * far * y) / eta),
-        ("large negative residual", -far, (4 - c * eta**2 * far * y) / eta),
-    ]
-    found = []
-    for name, e, at in points:
-        values = np.linalg.eigvals(jacobian(e, at, step_size=eta, coupling=c, label=y))
-        order = np.argsort(-np.abs(values))
-        found.append(Equilibrium(name, float(e), float(at), values[order].astype(np.complex128)))
-    return found
-
-
-def subcritical_drift(u: float, v: float, w: float = 0.0) -> float:
-    r"""Return the whole change of :math:`v = \eta\lambda` below the critical step size.
-
-    To first order in u and w, which are O(1/m) at the start: summing the geometric series of
-    residuals in :math:`v' - v = -u (4 - v) - 4 w`,
-
-    .. math:: v_\infty - v_0 = -\frac{u_0 (4 - v_0)}{v_0 (2 - v_0)} - \frac{4 w_0}{v_0} ,
-
-    the constant in ZHU, Theorem B.3.1.
-
-    Parameters
-    ----------
-    u, v, w : float
-        At the start, v in (0, 2).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If v lies outside (0, 2).
-
-    Examples
-    --------
-    >>> round(subcritical_drift(1.21e-6, 1.0, -0.44e-6) * 1e6, 3)
-    -1.87
-    """
-    u, v, w = _validate.number("u", u), _validate.number("v", v), _validate.number("w", w)
-    if not 0 < v < 2:
-        raise ValueError(f"v must be in (0, 2), got {v:g}")
-    return -u * (4 - v) / (v * (2 - v)) - 4 * w / v
 
 
 def limit_orbits(excess: float, *, phases: int = 64, start: float = 1e-14) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ from traindyn.activations import RELU, Activation
 from traindyn.catapults import _stretch
 from traindyn.catapults.training import Stretch
 
-__all__ = ["Batch", "Kind", "TwoLayerModel", "Weights", "draw_start", "kernel_rate"]
+__all__ = ["Batch", "Kind", "TwoLayerModel", "Weights", "kernel_rate"]
 
 Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
@@ -65,45 +65,6 @@ class Batch(NamedTuple):
     slope: Array | None = None
     curvature: Array | None = None
     start: Array | None = None
-
-
-def draw_start(
-    width: int, replicas: int, *, rng: int | np.random.SeedSequence | np.random.Generator
-) -> tuple[Array, Array]:
-    r"""Draw output and tangent kernel at the start, in law, at a cost that no width changes.
-
-    For a rectified linear unit, one input with :math:`|x|^2 = d`, a standard normal first layer
-    and random signs: with N the number of open gates, binomial, and N standard normal
-    :math:`s_k`, the products of sign and preactivation,
-
-    .. math:: f = m^{-1/2} \sum s_k, \qquad \lambda = \frac1m \Big(N + \sum s_k^2\Big) ,
-
-    and the sums have the law of :math:`\sqrt N \xi` and :math:`\xi^2 + \chi^2_{N-1}`.
-
-    Parameters
-    ----------
-    width : int
-    replicas : int
-    rng : int, SeedSequence or Generator
-
-    Returns
-    -------
-    outputs, kernels : ndarray, shape (replicas,)
-
-    Examples
-    --------
-    >>> outputs, kernels = draw_start(10**12, 3, rng=0)
-    >>> kernels.round(4).tolist()
-    [1.0, 1.0, 1.0]
-    """
-    m = _validate.integer("width", width, least=1)
-    count = _validate.integer("replicas", replicas, least=1)
-    generator = _validate.generator("rng", rng)
-    active = generator.binomial(m, 0.5, size=count)
-    sums = generator.standard_normal(count)
-    others = np.where(active > 1, generator.chisquare(np.maximum(active - 1, 1)), 0.0)
-    squares = np.where(active > 0, sums**2 + others, 0.0)
-    return np.sqrt(active / m) * sums, (active + squares) / m
 
 
 def kernel_rate(level: float) -> float:

@@ -1,9 +1,8 @@
 """Deep feedforward networks on any directed acyclic graph, and how linear they are (with JAX).
 
-:mod:`~traindyn.deep.builders` and :mod:`~traindyn.deep.graphs` make networks in the NTK
-parameterisation, :mod:`~traindyn.deep.hessian` has products with and spectral norms of the
-Hessian of an output in the weights, :mod:`~traindyn.deep.tangent` gradients, the tangent kernel
-and linearised networks, :mod:`~traindyn.deep.train` gradient descent with the kernel on its way.
+:mod:`~traindyn.deep.builders` makes networks in the NTK parameterisation,
+:mod:`~traindyn.deep.hessian` has products with and spectral norms of the Hessian of an output in
+the weights, :mod:`~traindyn.deep.tangent` gradients and the tangent kernel.
 :mod:`~traindyn.deep.models` and :mod:`~traindyn.deep.optimisers` have networks and optimisers for
 :func:`traindyn.catapults.train`.
 
@@ -35,21 +34,8 @@ from traindyn.deep.builders import (  # noqa: E402
     with_bottlenecks,
 )
 from traindyn.deep.critical import Curvature, LossHessian  # noqa: E402
-from traindyn.deep.graphs import (  # noqa: E402
-    GraphReport,
-    Linearity,
-    edge_weights,
-    from_graph,
-    influences,
-    inspect,
-    linearity,
-    random_graph,
-    vertex_layers,
-)
 from traindyn.deep.hessian import (  # noqa: E402
-    BallNorms,
     HessianNorms,
-    hessian_ball,
     hessian_norms,
     hessian_operator,
     hessian_product,
@@ -64,61 +50,38 @@ from traindyn.deep.models import (  # noqa: E402
 )
 from traindyn.deep.network import Layer, Network  # noqa: E402
 from traindyn.deep.optimisers import OPTIMISERS, optimiser  # noqa: E402
-from traindyn.deep.spectrum import TwoLayerSpectrum  # noqa: E402
 from traindyn.deep.tangent import (  # noqa: E402
-    Linearisation,
     gradients,
-    linearise,
     tangent_kernel,
 )
-from traindyn.deep.taylor import Differentiable, TaylorModel  # noqa: E402
-from traindyn.deep.train import Descent, descend  # noqa: E402
 from traindyn.deep.two_layer import TwoLayerNorm  # noqa: E402
 
 __all__ = [
     "ACTIVATIONS",
     "OPTIMISERS",
-    "BallNorms",
     "Curvature",
-    "Descent",
-    "Differentiable",
-    "GraphReport",
     "HessianNorms",
     "Layer",
-    "Linearisation",
-    "Linearity",
     "LossHessian",
     "Model",
     "Network",
-    "TaylorModel",
     "TwoLayerNorm",
-    "TwoLayerSpectrum",
     "convolutional",
     "densenet",
-    "descend",
     "drop_edges",
-    "edge_weights",
-    "from_graph",
     "fully_connected",
     "gradients",
-    "hessian_ball",
     "hessian_norms",
     "hessian_operator",
     "hessian_product",
     "image_network",
-    "influences",
-    "inspect",
-    "linearise",
-    "linearity",
     "narrow",
     "optimiser",
     "perceptron",
-    "random_graph",
     "residual",
     "resolve",
     "tangent_kernel",
     "two_layer_eigenvalues",
-    "vertex_layers",
     "vision_transformer",
     "wide_resnet",
     "with_bottlenecks",

@@ -16,7 +16,14 @@ import numpy as np
 
 from traindyn.deep.activations import Activation
 
-__all__ = ["Architecture", "ImageNetwork", "Parameter", "Perceptron", "Transformer", "WideResidual"]
+__all__ = [
+    "Architecture",
+    "ImageNetwork",
+    "Parameter",
+    "Perceptron",
+    "Transformer",
+    "WideResidual",
+]
 
 Arrays: TypeAlias = tuple[jax.Array, ...]
 

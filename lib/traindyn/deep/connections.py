@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Connection", "Convolution", "Dense", "Edges", "Masked", "mask_of"]
+__all__ = ["Connection", "Convolution", "Dense", "Masked", "mask_of"]
 
 Array: TypeAlias = NDArray[np.float64]
 Metric: TypeAlias = Any
@@ -79,7 +79,7 @@ class Connection(Protocol):
         """Inner products of gradients at n points, shape (n, n)."""
 
 
-def _transposed(
+def transposed(
     connection: Connection, inputs: jax.Array, sums: jax.Array, weights: jax.Array
 ) -> jax.Array:
     """T_s g by automatic differentiation: the derivative of s . (W . g) in W."""
@@ -322,79 +322,6 @@ class Convolution:
         p = jnp.einsum("nks,mkt->nmst", patches, patches)
         d = jnp.einsum("ncs,mct->nmst", deltas, deltas)
         return jnp.sum(p * d, axis=(2, 3))
-
-
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["heads", "tails", "shared"],
-    meta_fields=["size", "fan", "parameters"],
-)
-@dataclass(frozen=True, eq=False)
-class Edges:
-    """A list of edges, any of which may share a weight (ZHU A.14).
-
-    Attributes
-    ----------
-    size, fan, parameters : int
-    heads, tails : array of int, shape (edges,)
-        Neuron of this layer that an edge leads to, ascending, and input it comes from.
-    shared : array of int, shape (edges,)
-        Which weight the edge carries.
-    """
-
-    size: int
-    fan: int
-    parameters: int
-    heads: Any
-    tails: Any
-    shared: Any
-
-    def in_degrees(self) -> NDArray[np.int64]:
-        """Count the trained connections into each neuron, shape (size,)."""
-        return np.bincount(np.asarray(self.heads), minlength=self.size)
-
-    def unpack(self, flat: Any) -> Any:
-        """Return the vector itself."""
-        return flat
-
-    def pack(self, array: Any) -> Any:
-        """Return the vector itself."""
-        return array
-
-    def restrict(self, array: Any) -> Any:
-        """Return the array itself: all entries are weights."""
-        return array
-
-    def apply(self, weights: jax.Array, inputs: jax.Array) -> jax.Array:
-        """Sum over the edges into each neuron, shape (size,)."""
-        carried = weights[self.shared] * inputs[self.tails]
-        return jax.ops.segment_sum(
-            carried, self.heads, num_segments=self.size, indices_are_sorted=True
-        )
-
-    def metric(self, inputs: jax.Array, delta: jax.Array) -> Metric:
-        """Prepare :meth:`contract`."""
-        return inputs, delta
-
-    def contract(self, metric: Metric, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """V . g and V^T delta of V = T_a g + T_delta b, through V."""
-        inputs, delta = metric
-        weights = self.direction(inputs, delta, a, b)
-        back: jax.Array = jax.vjp(lambda g: self.apply(weights, g), inputs)[1](delta)[0]
-        return self.apply(weights, inputs), back
-
-    def direction(
-        self, inputs: jax.Array, delta: jax.Array, a: jax.Array, b: jax.Array
-    ) -> jax.Array:
-        """V itself, one entry per weight."""
-        zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        return _transposed(self, inputs, a, zero) + _transposed(self, b, delta, zero)
-
-    def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
-        """Inner products of gradients at n points."""
-        zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        gradients = jax.vmap(lambda g, delta: _transposed(self, g, delta, zero))(inputs, deltas)
-        return gradients @ gradients.T
 
 
 def mask_of(connection: Connection) -> NDArray[np.bool_]:

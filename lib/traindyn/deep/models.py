@@ -28,7 +28,14 @@ from traindyn.deep.architectures import (
     WideResidual,
 )
 
-__all__ = ["Batch", "Model", "image_network", "perceptron", "vision_transformer", "wide_resnet"]
+__all__ = [
+    "Batch",
+    "Model",
+    "image_network",
+    "perceptron",
+    "vision_transformer",
+    "wide_resnet",
+]
 
 Array: TypeAlias = NDArray[np.float64]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator

@@ -19,7 +19,6 @@ from traindyn.problems.base import (
 )
 from traindyn.problems.k_gmm import KGaussianMixture
 from traindyn.problems.projection_model import ProjectionModel
-from traindyn.problems.ridgeless import LinearModel
 from traindyn.problems.spiked import SpikedTensor
 from traindyn.problems.two_layer import TwoLayerMixture
 
@@ -31,7 +30,6 @@ __all__ = [
     "KGaussianMixture",
     "Kernel",
     "LimitDynamics",
-    "LinearModel",
     "Matrix",
     "Problem",
     "ProjectionModel",

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
+from companion.alignment.training_dynamics.limit import (
+    energy,
+    fixed_point,
+    from_diagonal,
+    scalar_drift,
+)
+from companion.alignment.training_dynamics.printed import printed_energy
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
-from traindyn.problems.k_gmm import limit as limit
-from traindyn.problems.k_gmm.printed import printed_energy
+from traindyn.problems.k_gmm.limit import own_probability
 
 GRAM = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])
 
@@ -19,9 +25,9 @@ def test_scalar_drift_is_the_full_drift_on_its_manifold():
     """Column b of m keeps its form, and its speed is the scalar equation's."""
     problem = orthonormal()
     diagonal = np.array([0.3, 1.0, -0.5, 2.0])
-    drift = problem.limit_drift(limit.from_diagonal(problem, diagonal, t=0.7))
-    speed = limit.scalar_drift(problem, diagonal)
-    np.testing.assert_allclose(drift.m, limit.from_diagonal(problem, speed).m, atol=1e-15)
+    drift = problem.limit_drift(from_diagonal(problem, diagonal, t=0.7))
+    speed = scalar_drift(problem, diagonal)
+    np.testing.assert_allclose(drift.m, from_diagonal(problem, speed).m, atol=1e-15)
     decay = -2 * problem.ridge * np.exp(-2 * problem.ridge * 0.7)
     np.testing.assert_allclose(drift.R_perp, decay * np.eye(4))
 
@@ -30,15 +36,15 @@ def test_own_probability_is_the_softmax_and_does_not_overflow():
     """Log-odds form against the definition, and at overlaps where exp overflows."""
     m, k = np.array([-2.0, 0.0, 3.0]), 5
     expected = np.exp(m) / (np.exp(m) + (k - 1) * np.exp(-m / (k - 1)))
-    np.testing.assert_allclose(limit.own_probability(m, k), expected, rtol=1e-14)
-    np.testing.assert_array_equal(limit.own_probability([-2000.0, 2000.0], k), [0.0, 1.0])
+    np.testing.assert_allclose(own_probability(m, k), expected, rtol=1e-14)
+    np.testing.assert_array_equal(own_probability([-2000.0, 2000.0], k), [0.0, 1.0])
 
 
 @pytest.mark.parametrize("ridge", [1e-4, 0.05, 3.0])
 def test_fixed_point_stands_still(ridge):
     """The root of (5.19) is a zero of the full drift, with R_perp = 0."""
     problem = orthonormal(ridge=ridge)
-    point = limit.fixed_point(problem)
+    point = fixed_point(problem)
     for part in problem.limit_drift(point):
         np.testing.assert_allclose(part, 0.0, atol=1e-13)
     assert np.all(np.diag(point.m) > 0)
@@ -62,7 +68,7 @@ def test_limit_dynamics_is_preconditioned_gradient_descent_of_the_energy():
             gradient[index] = (up - down) / 2e-6
         return np.abs(drift.m + gradient @ GRAM).max()
 
-    assert mismatch(limit.energy) < 1e-8
+    assert mismatch(energy) < 1e-8
     assert mismatch(printed_energy) > 1e-2
 
 
@@ -70,4 +76,4 @@ def test_scalar_reduction_needs_orthonormal_means():
     """For other Gram matrices the manifold is not invariant."""
     problem = KGaussianMixture(GRAM, np.array([0.2, 0.3, 0.5]), 1.0, 0.1, 3)
     with pytest.raises(ValueError, match="gram must be the identity"):
-        limit.scalar_drift(problem, np.zeros(3))
+        scalar_drift(problem, np.zeros(3))

@@ -7,10 +7,11 @@ import pytest
 from numba import njit
 from scipy import stats
 
+from companion.alignment.training_dynamics.printed import printed_drift, printed_limit_drift
 from traindyn import gaussian, linalg
 from traindyn.problems import Problem, Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
-from traindyn.problems.k_gmm.printed import literal_ridge, printed_drift, printed_limit_drift
+from traindyn.problems.k_gmm.printed import literal_ridge
 
 # Nothing is symmetric on purpose: an exchanged index must show.
 GRAM = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])

@@ -8,13 +8,20 @@ import pytest
 from numba import njit
 from scipy import stats
 
+from companion.effective_dynamics.pca.printed import (
+    printed_diverging_equator,
+    printed_double,
+    printed_equator,
+)
+from companion.effective_dynamics.pca.window import (
+    critical_window,
+    critical_window_cdf,
+    critical_window_moment,
+)
 from traindyn.problems.spiked import SpikedTensor, Statistics
 from traindyn.problems.spiked.diffusive import (
     _curvature,
     barrier,
-    critical_window,
-    critical_window_cdf,
-    critical_window_moment,
     diverging_equator,
     equator,
     fluctuations,
@@ -23,11 +30,6 @@ from traindyn.problems.spiked.diffusive import (
     with_diverging_signal,
 )
 from traindyn.problems.spiked.equilibria import equilibria, informative
-from traindyn.problems.spiked.printed import (
-    printed_diverging_equator,
-    printed_double,
-    printed_equator,
-)
 from traindyn.sgd import reduced
 
 FALSE_ALARM = 1e-6

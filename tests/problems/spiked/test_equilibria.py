@@ -5,6 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from companion.effective_dynamics.pca.printed import (
+    as_printed,
+    printed_critical_ridge,
+    printed_informative,
+    printed_ridge_equator,
+)
+from companion.sample_complexity.effective_dynamics.printed import printed_matrix_equilibria
 from traindyn.effective import ode
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems.spiked import SpikedTensor, Statistics
@@ -13,13 +20,6 @@ from traindyn.problems.spiked.equilibria import (
     critical_signal,
     equilibria,
     informative,
-)
-from traindyn.problems.spiked.printed import (
-    as_printed,
-    printed_critical_ridge,
-    printed_informative,
-    printed_matrix_equilibria,
-    printed_ridge_equator,
 )
 
 NO_RULE = gauss_hermite(1, 1)

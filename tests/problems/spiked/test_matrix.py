@@ -7,17 +7,18 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from traindyn.effective import ode
-from traindyn.gaussian import gauss_hermite
-from traindyn.problems.spiked import SpikedTensor, Statistics
-from traindyn.problems.spiked.matrix import (
+from companion.effective_dynamics.pca.escape import (
     escape_curve,
     escape_probability,
     escape_quantile,
     escape_variance,
-    solution,
 )
-from traindyn.problems.spiked.printed import as_printed, printed_radius
+from companion.effective_dynamics.pca.printed import as_printed
+from companion.sample_complexity.effective_dynamics.printed import printed_radius
+from traindyn.effective import ode
+from traindyn.gaussian import gauss_hermite
+from traindyn.problems.spiked import SpikedTensor, Statistics
+from traindyn.problems.spiked.matrix import solution
 
 FALSE_ALARM = 1e-6
 NO_RULE = gauss_hermite(1, 1)

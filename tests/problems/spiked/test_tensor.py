@@ -9,10 +9,10 @@ from numba import njit
 from scipy import stats
 from scipy.optimize import brentq
 
+from companion.effective_dynamics.pca.printed import as_printed, printed_hessian, printed_volatility
 from traindyn.effective import find, linear_noise, ode
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems.spiked import Point, SpikedTensor, Statistics
-from traindyn.problems.spiked.printed import as_printed, printed_hessian, printed_volatility
 from traindyn.sgd import direct, reduced
 
 FALSE_ALARM = 1e-6

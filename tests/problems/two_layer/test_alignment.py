@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
+from companion.alignment.xor_alignment.start import second_layer_time
 from traindyn import gaussian, linalg
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture
-from traindyn.problems.two_layer.alignment import (
-    feature_space,
-    outlier_alignment,
-    second_layer_time,
-    span_alignment,
-)
+from traindyn.problems.two_layer.alignment import feature_space, outlier_alignment, span_alignment
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.sgd import reduced
 from traindyn.spectra import blocks

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from companion.alignment.xor_population_matrices.printed import (
+    leading_block_one_neuron,
+    leading_block_unweighted,
+    mixed_block,
+)
+from companion.sample_complexity.alignment import leading_block_one_centroid
 from traindyn import gaussian
 from traindyn.problems.base import Sample
 from traindyn.problems.two_layer import Point, Statistics, TwoLayerMixture, curvature, integrals
-from traindyn.problems.two_layer import printed_curvature as printed
 
 MATRICES = ("hessian", "g_matrix")
 FALSE_ALARM = 1e-6
@@ -122,7 +127,7 @@ def test_mixed_block_is_the_derivative_of_the_gradient():
     # Both integrate over Sobol nodes; the control variate of ours moves the last digits.
     found = curvature.mixed_block(problem, "hessian", point, j)
     np.testing.assert_allclose(found, wanted, atol=5e-4)
-    wrong = printed.mixed_block(problem, "hessian", point, j)
+    wrong = mixed_block(problem, "hessian", point, j)
     assert np.abs(wrong - wanted).max() > 0.05
     assert np.abs(wrong - wanted)[[0, 2]].max() < 5e-4  # only row j is misprinted
 
@@ -269,8 +274,8 @@ def test_printed_leading_blocks_are_rejected():
         return np.linalg.norm(form(problem, "hessian", point, (0, 0)).dense() - exact, 2) / scale
 
     assert gap(curvature.leading_block) < 0.01
-    assert gap(printed.leading_block_one_neuron) > 0.1
-    assert gap(printed.leading_block_unweighted) > 1.0
+    assert gap(leading_block_one_neuron) > 0.1
+    assert gap(leading_block_unweighted) > 1.0
 
 
 def test_bad_input_is_named():
@@ -318,7 +323,7 @@ def test_one_weight_for_all_centroids_is_wrong_unless_outputs_agree():
     for place, agree in ((silent, True), (point, False)):
         right = curvature.leading_block(problem, "hessian", place, block).dense()
         exact = curvature.population_block(problem, "hessian", place, block).dense()
-        wrong = printed.leading_block_one_centroid(problem, "hessian", place, 2).dense()
+        wrong = leading_block_one_centroid(problem, "hessian", place, 2).dense()
         assert np.abs(right - exact).max() < 0.01 * np.abs(exact).max()
         assert (np.abs(wrong - right).max() < 1e-12) == agree
         assert agree or np.abs(wrong - exact).max() > 0.05 * np.abs(exact).max()

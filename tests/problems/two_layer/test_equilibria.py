@@ -9,13 +9,14 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from companion.effective_dynamics.binary_mixture.printed import printed_loss
+from companion.effective_dynamics.xor_mixture import component_count
 from traindyn.effective import sliding
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
 from traindyn.problems.two_layer.equilibria import (
     ZERO,
     FixedSet,
     classes,
-    component_count,
     components,
     destination,
     fixed_sets,
@@ -24,12 +25,7 @@ from traindyn.problems.two_layer.equilibria import (
     success_probability,
     success_probability_by_signature,
 )
-from traindyn.problems.two_layer.printed import (
-    printed_block_drift,
-    printed_drift,
-    printed_loss,
-    printed_sizes,
-)
+from traindyn.problems.two_layer.printed import printed_block_drift, printed_drift, printed_sizes
 
 BINARY = TwoLayerMixture.binary(2, 20, precision=math.inf, ridge=0.1)
 XOR = TwoLayerMixture.xor(4, 20, precision=math.inf, ridge=0.05)

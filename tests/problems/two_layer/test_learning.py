@@ -5,15 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from companion.alignment.xor_rank.rank import count_law
 from traindyn.effective import sliding
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
 from traindyn.problems.two_layer.equilibria import destination, initial_set, success_probability
-from traindyn.problems.two_layer.learning import (
-    count_law,
-    from_zero_overlap,
-    growth,
-    norm_bounds,
-)
+from traindyn.problems.two_layer.learning import from_zero_overlap, growth, norm_bounds
 
 
 @pytest.mark.parametrize("classes", [1, 2, 4])

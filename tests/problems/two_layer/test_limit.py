@@ -6,16 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from traindyn.problems.base import Sample
-from traindyn.problems.two_layer import Statistics, TwoLayerMixture, integrals, limit
-from traindyn.problems.two_layer.printed import (
-    printed_block_drift,
-    printed_drift,
+from companion.effective_dynamics.binary_mixture.printed import (
     printed_gradient_covariance,
     printed_kink_response,
-    printed_limit_loss,
-    printed_response,
 )
+from companion.effective_dynamics.xor_mixture import printed_limit_loss, printed_response
+from traindyn.problems.base import Sample
+from traindyn.problems.two_layer import Statistics, TwoLayerMixture, integrals, limit
+from traindyn.problems.two_layer.printed import printed_block_drift, printed_drift
 
 BINARY = TwoLayerMixture.binary(2, 20, precision=math.inf, ridge=0.1)
 XOR = TwoLayerMixture.xor(4, 20, precision=math.inf, ridge=0.07)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from companion.alignment.xor_alignment.start import initial_second_layer
+from companion.alignment.xor_population_matrices import printed
 from traindyn.problems.two_layer import Point, Statistics, TwoLayerMixture, curvature, spectra
-from traindyn.problems.two_layer import printed_curvature as printed
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.thresholds import xor_critical_ridge
 
@@ -185,14 +186,14 @@ def test_one_outlier_at_the_start():
     """The closed form is that of orthogonal neurons of small output; ones, not none."""
     problem = TwoLayerMixture.xor(20, 100, precision=10.0, ridge=0.05)
     _, point = problem.embed(problem.initial_statistics())
-    outlier, bulk = spectra.initial_second_layer(20, 10.0)
+    outlier, bulk = initial_second_layer(20, 10.0)
     for matrix in MATRICES:
         levels = curvature.population_block(problem, matrix, point, (20, 20)).eigenvalues()
         assert levels[0] == pytest.approx(outlier, rel=1e-12)
         np.testing.assert_allclose(levels[1:], bulk, rtol=1e-12)
     assert outlier == pytest.approx(0.088, abs=5e-4) and bulk == pytest.approx(0.0085, abs=5e-5)
-    assert spectra.initial_second_layer(20, 10.0, square=2.0)[0] == pytest.approx(2 * outlier)
-    assert spectra.initial_second_layer(20, np.inf) == (0.0, 0.0)
+    assert initial_second_layer(20, 10.0, square=2.0)[0] == pytest.approx(2 * outlier)
+    assert initial_second_layer(20, np.inf) == (0.0, 0.0)
 
 
 def test_bad_input_is_named():
@@ -208,4 +209,4 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="matrix must be one of"):
         spectra.FixedPointSpectra(0.05, 10.0).second_layer("curl")
     with pytest.raises(ValueError, match="width must be an integer >= 1"):
-        spectra.initial_second_layer(0, 10.0)
+        initial_second_layer(0, 10.0)

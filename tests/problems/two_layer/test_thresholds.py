@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from companion.effective_dynamics.binary_mixture.origin import origin_response
 from traindyn.effective import ode
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, integrals
 from traindyn.problems.two_layer.thresholds import (
     BINARY_RIDGE,
     XOR_RIDGE,
-    origin_response,
     xor_critical_precision,
     xor_critical_ridge,
 )

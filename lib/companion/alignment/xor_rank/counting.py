@@ -20,7 +20,7 @@ but not in the G-matrix, where the gap is still wide.
 The first and the last work on whole films: leading axes are kept and NaN (of blocks with fewer
 eigenpairs) ignored. Before training outliers are not classes: the features of a ReLU layer are
 positive, so that their block starts with one outlier
-(:func:`traindyn.problems.two_layer.spectra.initial_second_layer`).
+(:func:`companion.alignment.xor_alignment.start.initial_second_layer`).
 """
 
 from __future__ import annotations

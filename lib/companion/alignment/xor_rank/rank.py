@@ -13,13 +13,17 @@ with orthogonal vectors, so that its eigenvalues are those of the population, ea
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from traindyn import _validate
+from traindyn.problems.base import Array
 
-__all__ = ["missed_probability"]
+__all__ = ["count_law", "missed_probability"]
 
 
 def missed_probability(
@@ -82,3 +86,39 @@ def missed_probability(
             after[: total + 1] += left[total] * taken[total::-1, total]
         left, rest = after, rest - share
     return float(1.0 - left.sum())
+
+
+def count_law(width: int, classes: int = 4) -> Array:
+    r"""Law of the number of non-empty classes when neurons choose uniformly and independently.
+
+    .. math:: P(r) = \binom nr \frac{\mathrm{Surj}(K, r)}{n^K}, \qquad
+              \mathrm{Surj}(K, r) = \sum_j (-1)^j \binom rj (r - j)^K.
+
+    At infinite precision it is the law of the number of outliers of the second-layer blocks
+    of the XOR mixture after training. Its last entry is
+    :func:`~traindyn.problems.two_layer.equilibria.success_probability`.
+
+    Parameters
+    ----------
+    width : int
+        Number of neurons K.
+    classes : int, default 4
+        Number of classes n.
+
+    Returns
+    -------
+    ndarray, shape (classes + 1,)
+        Probability of 0, 1, ... non-empty classes.
+
+    Examples
+    --------
+    >>> count_law(4).tolist()
+    [0.0, 0.015625, 0.328125, 0.5625, 0.09375]
+    """
+    width = _validate.integer("width", width, least=1)
+    count = _validate.integer("classes", classes, least=1)
+    ways = [
+        comb(count, r) * sum((-1) ** j * comb(r, j) * (r - j) ** width for j in range(r + 1))
+        for r in range(count + 1)
+    ]
+    return np.array([float(Fraction(way, count**width)) for way in ways])

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from companion.attention.particles._tokens import group_masses, unit_tokens
 from traindyn import _validate
-from traindyn.particles._tokens import group_masses, unit_tokens
 
 __all__ = ["cluster_count", "clustered_share", "linkage"]
 

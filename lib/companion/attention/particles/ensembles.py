@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from companion.attention.particles.attention import Head
 from traindyn import _validate
-from traindyn.particles.attention import Head
 
 __all__ = ["random_head"]
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from traindyn.particles._tokens import unit_tokens
+from companion.attention.particles._tokens import unit_tokens
 
 __all__ = ["consensus_hessian", "cross_ratios"]
 

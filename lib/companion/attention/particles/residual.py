@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
+from companion.attention.particles.attention import FeedForward
 from traindyn import _validate
-from traindyn.particles.attention import FeedForward
 
 __all__ = ["euler_error", "neural_ode", "residual_network"]
 

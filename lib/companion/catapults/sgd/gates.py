@@ -18,7 +18,13 @@ from scipy import stats
 
 from traindyn import _validate
 
-__all__ = ["GateOrbit", "GateRun", "critical_probability", "gate_orbit", "train_one_by_one"]
+__all__ = [
+    "GateOrbit",
+    "GateRun",
+    "critical_probability",
+    "gate_orbit",
+    "train_one_by_one",
+]
 
 Array = NDArray[np.float64]
 

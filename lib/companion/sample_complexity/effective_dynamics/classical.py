@@ -22,7 +22,12 @@ from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.trajectory import whole_steps
 
-__all__ = ["deviation_rate", "end_probability", "exit_probability", "printed_interpolation"]
+__all__ = [
+    "deviation_rate",
+    "end_probability",
+    "exit_probability",
+    "printed_interpolation",
+]
 
 _NODES_PER_STEP = 6.0  # quadrature nodes per standard deviation of a step
 

@@ -20,9 +20,9 @@ from numba import njit
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from companion.sample_complexity.information_exponent.model import SingleIndex
 from traindyn import _validate
 from traindyn.problems.base import RNG, Array
-from traindyn.problems.single_index.model import SingleIndex
 
 __all__ = ["GradientErrors", "gradient_errors", "norm_moment", "norm_moment_bound"]
 

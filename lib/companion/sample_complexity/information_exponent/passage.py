@@ -1,7 +1,8 @@
 """Passage times of the overlap: how many samples SGD takes to reach given levels.
 
-The overlap is stepped by the exact chain of :mod:`traindyn.problems.single_index.model` and
-looked at after every step; nothing is stored but the steps at which a level is first passed.
+The overlap is stepped by the exact chain of
+:mod:`companion.sample_complexity.information_exponent.model` and looked at after every
+step; nothing is stored but the steps at which a level is first passed.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from companion.sample_complexity.information_exponent.model import SingleIndex, Statistics, advance
 from traindyn import _validate
 from traindyn.parallel import map_replicas
 from traindyn.problems.base import RNG, Array
-from traindyn.problems.single_index.model import SingleIndex, Statistics, advance
 
 __all__ = ["Decomposition", "Passages", "decompose", "passages"]
 
@@ -94,7 +95,7 @@ def passages(
 
     Examples
     --------
-    >>> from traindyn.problems.single_index import OnlinePCA
+    >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> found = passages(OnlinePCA(1000, signal=2.0), [0.3, 0.6], delta=0.1, most=10**6,
     ...                  replicas=3, rng=0, modulus=True)
     >>> bool(np.all(found.steps[:, 0] <= found.steps[:, 1]))

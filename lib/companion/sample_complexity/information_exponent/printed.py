@@ -8,9 +8,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from companion.sample_complexity.information_exponent.links import Link, coefficients
 from traindyn import _validate
 from traindyn.problems.base import Array
-from traindyn.problems.single_index.links import Link, coefficients
 
 __all__ = ["printed_coefficients", "printed_martingale_scale", "printed_norm_moment_bound"]
 

@@ -29,14 +29,14 @@ from scipy import stats
 from scipy.linalg import lapack
 from scipy.special import exprel
 
-from traindyn import _validate
-from traindyn.problems.base import Array
-from traindyn.problems.single_index.model import SingleIndex
-from traindyn.problems.single_index.population import (
+from companion.sample_complexity.information_exponent.model import SingleIndex
+from companion.sample_complexity.information_exponent.population import (
     equator,
     information_exponent,
     travel_time,
 )
+from traindyn import _validate
+from traindyn.problems.base import Array
 
 __all__ = ["EscapeLaw", "Explosion", "escape_law", "explosion"]
 
@@ -115,7 +115,7 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
 
     Examples
     --------
-    >>> from traindyn.problems.single_index import OnlinePCA
+    >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> law = escape_law(OnlinePCA(10_000, signal=1.0), 0.5, delta=0.1)
     >>> law.quantile([0.1, 0.5, 0.9]).round(2).tolist()
     [1.94, 2.44, 3.37]

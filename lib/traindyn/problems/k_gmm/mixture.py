@@ -543,7 +543,7 @@ class KGaussianMixture:
 
         with P and K as in :class:`Moments`; the expectations of pi Z are integrated by
         parts. The second line corrects BGHJ (5.6): see
-        :func:`traindyn.problems.k_gmm.printed.printed_drift`.
+        :func:`companion.alignment.training_dynamics.printed.printed_drift`.
 
         Parameters
         ----------

@@ -14,8 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.integrate import cumulative_simpson, quad
 
 from traindyn import _validate
 from traindyn.diffusion import Diffusion, LinearDiffusion
@@ -25,9 +23,6 @@ from traindyn.problems.spiked.tensor import SpikedTensor, Statistics
 __all__ = [
     "Barrier",
     "barrier",
-    "critical_window",
-    "critical_window_cdf",
-    "critical_window_moment",
     "diverging_equator",
     "equator",
     "fluctuations",
@@ -68,7 +63,7 @@ def fluctuations(
           + 4 k\, c_\delta^{(k+1)/2}\, dB^{(2)},
 
     which corrects BGJ (3.5) and (7.8) in three places, see
-    :func:`traindyn.problems.spiked.printed.printed_double`. The source has no statement at
+    :func:`companion.effective_dynamics.pca.printed.printed_double`. The source has no statement at
     the other fixed points.
 
     Parameters
@@ -238,7 +233,7 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
               - \tfrac{\alpha}{2k}\big) dt + 2 \sqrt{k c_\delta}\, r_\perp^{k-1} dB,
 
     with the radius as in :func:`equator`. BGJ (3.3) prints a drift linear in
-    :math:`\tilde m`, see :func:`traindyn.problems.spiked.printed.printed_diverging_equator`.
+    :math:`\tilde m`.
     For order three and more there is no transition at :math:`\Lambda = 1`: zero attracts
     locally, and every path explodes in finite time, to plus infinity for odd k, for every
     :math:`\Lambda > 0` (:func:`barrier`).
@@ -287,104 +282,6 @@ def barrier(order: int, ratio: float, *, c_delta: float) -> Barrier:
     c = _validate.positive("c_delta", c_delta)
     position = (c ** (k - 1) / ratio) ** (1.0 / (k - 2))
     return Barrier(position, (k - 2) / (2 * k) * position**2 / c)
-
-
-def critical_window(kappa: float, *, c_delta: float) -> Diffusion:
-    r"""Limit of :math:`y = n^{1/4} m` for order two at the threshold, without ridge.
-
-    With :math:`\lambda = c_\delta + \kappa / \sqrt n` and time :math:`s = t / \sqrt n`,
-
-    .. math:: dy = 4 (\kappa y - y^3)\, ds + 2 \sqrt 2\, c_\delta\, dB,
-
-    an instance of the slower time scales left open in BGJ (footnote 2). It takes
-    :math:`n^{3/2}` steps.
-
-    Parameters
-    ----------
-    kappa : float
-    c_delta : float
-
-    Returns
-    -------
-    Diffusion
-    """
-    kappa = _validate.number("kappa", kappa)
-    c = _validate.positive("c_delta", c_delta)
-
-    def drift(u: Array) -> Array:
-        y = np.asarray(u, dtype=np.float64)
-        return np.asarray(4.0 * (kappa - y**2) * y)
-
-    def factor(u: Array) -> Array:
-        return np.full((*np.shape(u), 1), 2.0 * math.sqrt(2.0) * c)
-
-    return Diffusion(("n^(1/4) m",), drift, factor)
-
-
-def critical_window_moment(kappa: float, power: float, *, c_delta: float) -> float:
-    r"""Stationary :math:`E |y|^p` in the critical window.
-
-    The density is proportional to
-    :math:`\exp((\kappa y^2 / 2 - y^4 / 4) / c_\delta^2)`.
-
-    Examples
-    --------
-    >>> round(critical_window_moment(0.0, 2.0, c_delta=1.0), 3)
-    0.676
-    """
-    kappa = _validate.number("kappa", kappa)
-    power = _validate.non_negative("power", power)
-    c = _validate.positive("c_delta", c_delta)
-    far = _window_end(kappa, c)
-    middle = [math.sqrt(kappa)] if kappa > 0 else None
-
-    def moment(power: float) -> float:
-        def weighted(y: float) -> float:
-            return float(y**power * np.exp(_window_exponent(y, kappa, c)))
-
-        return float(quad(weighted, 0.0, far, points=middle, epsabs=0.0)[0])
-
-    return moment(power) / moment(0.0)
-
-
-def critical_window_cdf(kappa: float, y: ArrayLike, *, c_delta: float) -> Array:
-    """Stationary distribution function in the critical window.
-
-    Parameters
-    ----------
-    kappa : float
-    y : array_like
-        Values of n^(1/4) m.
-    c_delta : float
-
-    Returns
-    -------
-    ndarray, shape of `y`
-        Accurate to about 1e-6.
-
-    Examples
-    --------
-    >>> print(critical_window_cdf(1.0, [-1.0, 0.0, 1.0], c_delta=1.0).round(3))
-    [0.211 0.5   0.789]
-    """
-    kappa = _validate.number("kappa", kappa)
-    c = _validate.positive("c_delta", c_delta)
-    wanted = _validate.finite("y", y)
-    far = _window_end(kappa, c)
-    grid = np.linspace(-far, far, 8001)
-    mass = cumulative_simpson(np.exp(_window_exponent(grid, kappa, c)), x=grid, initial=0.0)
-    return np.interp(wanted, grid, np.maximum.accumulate(mass / mass[-1]))
-
-
-def _window_exponent(y: ArrayLike, kappa: float, c: float) -> Array:
-    """Logarithm of the density of the critical window, zero at its largest."""
-    square = np.asarray(y, dtype=np.float64) ** 2
-    return np.asarray((0.5 * kappa * square - 0.25 * square**2 - max(kappa, 0.0) ** 2 / 4.0) / c**2)
-
-
-def _window_end(kappa: float, c: float) -> float:
-    """Where the exponent has fallen below -700."""
-    return math.sqrt(abs(kappa) + math.sqrt(2800.0) * c + max(kappa, 0.0))
 
 
 def _finite_drift(problem: SpikedTensor, m: Array, r2: Array, c: float) -> Array:

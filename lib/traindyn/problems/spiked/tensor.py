@@ -281,7 +281,7 @@ class SpikedTensor:
             + 4 k (k-1) R^{2k-4} x x^T.
 
         The display in BGJ Section 7.2 differs, see
-        :func:`traindyn.problems.spiked.printed.printed_hessian`.
+        :func:`companion.effective_dynamics.pca.printed.printed_hessian`.
         """
         x, k = self._checked_point(point), self.order
         square = x @ x
@@ -360,7 +360,7 @@ class SpikedTensor:
             \frac{d}{dt} r_\perp^2 &= -4 k R^{2k-2} (r_\perp^2 - c_\delta) - 2 \alpha r_\perp^2 .
 
         BGJ Section 7.1 prints :math:`\alpha` for :math:`\alpha/2` in the first line, see
-        :func:`traindyn.problems.spiked.printed.as_printed`.
+        :func:`companion.effective_dynamics.pca.printed.as_printed`.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class SpikedTensor:
             (J V J^T)_{22} &= 16 k r_\perp^2 R^{2k-2} + 16 k (k-1) r_\perp^4 R^{2k-4}.
 
         The second and third entries correct BGJ (7.3), see
-        :func:`traindyn.problems.spiked.printed.printed_volatility`. Summed over the steps
+        :func:`companion.effective_dynamics.pca.printed.printed_volatility`. Summed over the steps
         of a unit of time the covariance is ``step_size`` times this: it vanishes in the
         limit and sets the size of the fluctuations before it.
 

@@ -13,15 +13,12 @@ need. The other files:
                       good ones
 `finite_equilibria`   fixed points at finite precision
 `thresholds`          ridge and precision at which the origin loses its stability
-`escape`              how long alignment waits to leave zero overlap
 `diffusive`           stochastic limits around fixed points
 `learning`            how many classes fill, how each grows, how far it goes
 `preactivation`       supporting estimates on the preactivations
 `curvature`           population blocks of the Hessian and the G-matrix
-`expansions`          error bounds of their expansion at large precision
 `spectra`             their spectra at fixed points and at the start
 `printed`             formulas as BGJ prints them, to be rejected
-`printed_curvature`   formulas as BGHJ prints them, to be rejected
 ====================  ============================================================
 """
 

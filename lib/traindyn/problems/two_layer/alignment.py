@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from traindyn import _validate, linalg
+from traindyn import linalg
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Array, Matrix
 from traindyn.problems.two_layer import curvature
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked, consistent
 
-__all__ = ["feature_space", "outlier_alignment", "second_layer_time", "span_alignment"]
+__all__ = ["feature_space", "outlier_alignment", "span_alignment"]
 
 # Features below this share of the largest are rounding noise.
 _DEPENDENT = 1e-10
@@ -98,60 +98,3 @@ def outlier_alignment(
     block = curvature.population_block(small, matrix, point, second, rule=rule)
     vectors = np.linalg.eigh(block.dense())[1][:, -problem.outlier_count(second) :]
     return float(linalg.alignment(point.v, vectors))
-
-
-def second_layer_time(
-    problem: TwoLayerMixture,
-    times: Array,
-    statistics: Statistics,
-    level: float,
-    *,
-    matrix: Matrix = "hessian",
-    rule: Rule | None = None,
-) -> float:
-    """First recorded time from which v is aligned with the outliers of its population block.
-
-    Found by bisection: the alignment is taken to cross the level once, from below.
-
-    Parameters
-    ----------
-    problem : TwoLayerMixture
-    times : array_like, shape (T,)
-    statistics : Statistics
-        Path with leading axis T.
-    level : float
-        Alignment asked for, in (0, 1).
-    matrix, rule
-        As for :func:`outlier_alignment`.
-
-    Returns
-    -------
-    float
-        Infinite if the last alignment is below the level.
-
-    Raises
-    ------
-    ValueError
-        If the level or the times are out of range.
-    """
-    grid = _validate.increasing("times", times)
-    level = _validate.positive("level", level)
-    statistics = checked(problem, statistics)
-    if len(statistics.v) != grid.size:
-        raise ValueError(f"statistics must have {grid.size} rows, got {len(statistics.v)}")
-    if level >= 1:
-        raise ValueError(f"level must be below 1, got {level:g}")
-
-    def aligned(n: int) -> bool:
-        here = Statistics(*(part[n] for part in statistics))
-        return outlier_alignment(problem, here, matrix, rule=rule) >= level
-
-    low, high = 0, grid.size - 1
-    if aligned(low):
-        return float(grid[low])
-    if not aligned(high):
-        return float("inf")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if aligned(middle) else (middle, high)
-    return float(grid[high])

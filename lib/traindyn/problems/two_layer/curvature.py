@@ -191,7 +191,7 @@ def leading_block(
     :math:`\Phi`. The source's (4.11) takes the weight of one neuron's output alone and its (7.11),
     (7.13), (7.16) leave the weight out, see
     :mod:`traindyn.problems.two_layer.printed_curvature`. The errors are bounded in
-    :mod:`traindyn.problems.two_layer.expansions`.
+    :mod:`companion.alignment.xor_population_matrices.expansions`.
 
     Parameters
     ----------

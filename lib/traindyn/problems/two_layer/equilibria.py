@@ -40,7 +40,6 @@ __all__ = [
     "Component",
     "FixedSet",
     "classes",
-    "component_count",
     "components",
     "destination",
     "discerned",
@@ -377,34 +376,6 @@ def components(problem: TwoLayerMixture) -> tuple[Component, ...]:
             group[0].stable,
         )
         for group in groups.values()
-    )
-
-
-def component_count(width: int, *, classes: int = 4) -> int:
-    r"""Count the components, in closed form.
-
-    .. math:: \sum_{s=0}^{\min(n, K)} \binom{n}{s} \cdot
-              \begin{cases} s! & s = K \\ 1 & s < K \end{cases}
-
-    for n classes and width K: with a neuron to spare, any distribution of neurons over s
-    given classes can be deformed into any other one.
-
-    Parameters
-    ----------
-    width : int
-    classes : int, default 4
-        Four for the XOR mixture, two for the binary one.
-
-    Examples
-    --------
-    >>> [component_count(width) for width in range(1, 7)]
-    [5, 17, 35, 39, 16, 16]
-    """
-    width = _validate.integer("width", width, least=1)
-    count = _validate.integer("classes", classes, least=1)
-    return sum(
-        math.comb(count, s) * (math.factorial(s) if s == width else 1)
-        for s in range(min(count, width) + 1)
     )
 
 

@@ -38,7 +38,14 @@ from traindyn.problems.base import Array
 if TYPE_CHECKING:
     from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 
-__all__ = ["Integrals", "by_orthants", "by_polar", "by_rule", "evaluate", "step_covariance"]
+__all__ = [
+    "Integrals",
+    "by_orthants",
+    "by_polar",
+    "by_rule",
+    "evaluate",
+    "step_covariance",
+]
 
 # Half-width of the windows around a mean, in standard deviations: 2e-17 of the mass is outside.
 _REACH = 8.5

@@ -15,9 +15,6 @@ scalar equation for each class.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import comb
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
@@ -28,48 +25,12 @@ from traindyn.problems.base import Array
 from traindyn.problems.two_layer.equilibria import ZERO, classes
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
-__all__ = ["count_law", "from_zero_overlap", "growth", "norm_bounds"]
+__all__ = ["from_zero_overlap", "growth", "norm_bounds"]
 
 _TOLERANCE = 1e-12
 
 # Largest value of x sigma(-x), the Lambert W function at 1 / e.
 _MOST_PULL = float(lambertw(np.exp(-1.0)).real)
-
-
-def count_law(width: int, classes: int = 4) -> Array:
-    r"""Law of the number of non-empty classes when neurons choose uniformly and independently.
-
-    .. math:: P(r) = \binom nr \frac{\mathrm{Surj}(K, r)}{n^K}, \qquad
-              \mathrm{Surj}(K, r) = \sum_j (-1)^j \binom rj (r - j)^K.
-
-    At infinite precision it is the law of the number of outliers of the second-layer blocks
-    of the XOR mixture after training. Its last entry is
-    :func:`~traindyn.problems.two_layer.equilibria.success_probability`.
-
-    Parameters
-    ----------
-    width : int
-        Number of neurons K.
-    classes : int, default 4
-        Number of classes n.
-
-    Returns
-    -------
-    ndarray, shape (classes + 1,)
-        Probability of 0, 1, ... non-empty classes.
-
-    Examples
-    --------
-    >>> count_law(4).tolist()
-    [0.0, 0.015625, 0.328125, 0.5625, 0.09375]
-    """
-    width = _validate.integer("width", width, least=1)
-    count = _validate.integer("classes", classes, least=1)
-    ways = [
-        comb(count, r) * sum((-1) ** j * comb(r, j) * (r - j) ** width for j in range(r + 1))
-        for r in range(count + 1)
-    ]
-    return np.array([float(Fraction(way, count**width)) for way in ways])
 
 
 def growth(

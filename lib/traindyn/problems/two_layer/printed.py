@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from traindyn import _validate
 from traindyn.diffusion import LinearDiffusion
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import diffusive, limit, preactivation
-from traindyn.problems.two_layer.equilibria import FixedSet, classes, locate
+from traindyn.problems.two_layer.equilibria import classes, locate
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 
 __all__ = [
@@ -26,17 +25,8 @@ __all__ = [
     "printed_block_drift",
     "printed_covariance",
     "printed_drift",
-    "printed_exponential_moment_bound",
-    "printed_gradient_covariance",
-    "printed_gram_gradient",
     "printed_independent",
-    "printed_kink_response",
-    "printed_limit_loss",
-    "printed_loss",
-    "printed_negative_probability",
     "printed_noise",
-    "printed_penalty",
-    "printed_response",
     "printed_sizes",
 ]
 
@@ -90,17 +80,6 @@ def printed_drift(
     return right._replace(m=right.m - np.asarray(statistics.v)[..., None] * extra)
 
 
-def printed_limit_loss(problem: TwoLayerMixture, statistics: Statistics) -> Array:
-    r"""Loss of the XOR mixture at infinite precision of BGJ Section 9.3, shape (...).
-
-    Its last term is :math:`\tfrac14 \log(1 + e^{-v \cdot g(-m^\nu)})` for
-    :math:`\tfrac14 \log(1 + e^{v \cdot g(-m^\nu)})`.
-    """
-    o = limit.outputs(problem, statistics)
-    wrong = (problem.labels == 0) & (limit.lines(problem).side == -1)
-    return np.asarray(limit.loss(problem, statistics) - o @ (wrong * problem.weights))
-
-
 def printed_block_drift(
     problem: TwoLayerMixture, statistics: Statistics, *, sides: ArrayLike | None = None
 ) -> Statistics:
@@ -114,62 +93,12 @@ def printed_block_drift(
     return Statistics(2.0 * doubled.v, 2.0 * doubled.m, 2.0 * doubled.R_perp)
 
 
-def printed_response(
-    problem: TwoLayerMixture, statistics: Statistics, *, sides: ArrayLike | None = None
-) -> Array:
-    r"""Limit of :math:`A_i` in the proof of BGJ Proposition 9.2 as printed, shape (..., K, d).
-
-    Along mu it has :math:`-\tfrac14 1\{m < 0\}\, \sigma(v \cdot g(-m))` for
-    :math:`+\tfrac14 1\{m < 0\}\, \sigma(-v \cdot g(-m))`.
-    """
-    right = limit.response(problem, statistics, sides=sides)
-    o = limit.outputs(problem, statistics, sides=sides)
-    on = limit.activity(problem, statistics, sides=sides)
-    wrong = (problem.labels == 1) & (limit.lines(problem).side == -1)
-    # The centroid of the second term is -mu: its right share is expit(o) - 1, printed expit(o).
-    change = np.where(wrong, 1.0, 0.0) * problem.weights
-    return np.asarray(
-        right + (on * np.broadcast_to(change, o.shape)[..., None, :]) @ problem.centroids
-    )
-
-
-def printed_kink_response(problem: TwoLayerMixture, statistics: Statistics) -> Array:
-    r"""Limit of :math:`A_i` where :math:`m_i = 0` by BGJ Remark 7: zero, shape (K, d).
-
-    Right for the XOR mixture by its symmetry; in the binary mixture the limit is the average
-    of the two one-sided ones, ``limit.response(..., kink=0.5)``.
-    """
-    vanishing = ~np.any(np.asarray(statistics.m), axis=-1, keepdims=True)
-    return np.where(vanishing, 0.0, limit.response(problem, statistics))
-
-
-def printed_loss(place: FixedSet) -> float:
-    r"""Loss on the quarter circle of the binary mixture as printed in BGJ Section 8.2.
-
-    :math:`\tfrac12 (\log 2 + \log(1 + e^{-C}) + \alpha C)`, for :math:`\alpha C` without the
-    factor one half; elsewhere the right :attr:`~FixedSet.loss`.
-    """
-    if len(place.occupied) != 1:
-        return place.loss
-    return float(place.loss - 0.5 * place.problem.ridge * place.classes.sizes[place.occupied[0]])
-
-
 def printed_sizes(problem: TwoLayerMixture) -> Array:
     r"""Sizes of the classes of the XOR mixture by BGJ Proposition 9.3: logit(-4 alpha).
 
     Not defined; Section 5 has the right :math:`-\mathrm{logit}(4 \alpha)`.
     """
     return np.full(classes(problem).sizes.shape, math.nan)
-
-
-def printed_gradient_covariance(problem: TwoLayerMixture, statistics: Statistics) -> Array:
-    r"""Second moments of the binary mixture at infinite precision of BGJ Section 8.3.
-
-    For :math:`m_1 m_2 < 0` they have a plus sign between the two neurons.
-    """
-    right = limit.gradient_covariance(problem, statistics)
-    side = np.tile(np.sign(np.asarray(statistics.m)[:, 0]), 2)
-    return np.where(np.outer(side, side) < 0, -right, right)
 
 
 def printed_covariance(statistics: Statistics, *, precision: float) -> Array:
@@ -180,41 +109,6 @@ def printed_covariance(statistics: Statistics, *, precision: float) -> Array:
     m = np.asarray(statistics.m)
     right = preactivation.covariance(statistics, precision=precision)
     return right - (m @ m.T - np.diag(np.square(m).sum(axis=1))) / precision
-
-
-def printed_penalty(statistics: Statistics) -> float:
-    r"""Squared norm of the parameters by BGJ Lemma 9.1, which lacks :math:`|m_i|^2`."""
-    return preactivation.penalty(statistics) - float(np.square(statistics.m).sum())
-
-
-def printed_gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
-    r"""Gradient of :math:`R^\perp_{jk}` by BGJ (9.3), with the two indices exchanged."""
-    parts = _validate.finite("noise_parts", noise_parts, shape=(None, None))
-    j = _validate.integer("j", j, least=0, most=len(parts) - 1)
-    k = _validate.integer("k", k, least=0, most=len(parts) - 1)
-    gradient = np.zeros_like(parts)
-    gradient[j] += parts[j]
-    gradient[k] += parts[k]
-    return gradient
-
-
-def printed_exponential_moment_bound(
-    slope: float, m: float, square: float, *, precision: float
-) -> float:
-    r"""Return the bound :math:`e^{a m + a^2 R_{ii} / (2 \lambda)}` of BGJ Fact 8.1.
-
-    With :math:`R_{ii} = |W_i|^2 - m^2`, for one signal direction.
-    """
-    slope, m = _validate.number("slope", slope), _validate.number("m", m)
-    square = _validate.number("square", square)
-    precision = _validate.positive("precision", precision)
-    gram = _validate.non_negative("square - m**2", square - m**2)
-    return math.exp(slope * m + 0.5 * slope**2 * gram / precision)
-
-
-def printed_negative_probability(m: float, square: float, *, precision: float) -> float:
-    """Probability that an input is not answered by BGJ Lemma 10.2: its bound, as an equality."""
-    return preactivation.negative_probability_bound(m, square, precision=precision)
 
 
 def _with_noise_between(

@@ -28,7 +28,7 @@ from traindyn.problems.base import MATRICES, Array, Matrix
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.thresholds import XOR_RIDGE, xor_critical_ridge
 
-__all__ = ["FixedPointSpectra", "LimitSpectra", "class_sum", "initial_second_layer", "lengths"]
+__all__ = ["FixedPointSpectra", "LimitSpectra", "class_sum", "lengths"]
 
 # Gauss-Legendre nodes for the absolute value of a normal variable, over 9.5 deviations.
 _ORDER = 96
@@ -280,46 +280,6 @@ class FixedPointSpectra:
         p, q, masses = lengths(self.precision)
         outputs = self.class_sum * (p - q)
         return p, q, masses * weight(matrix, outputs, np.ones_like(outputs))
-
-
-def initial_second_layer(
-    width: int, precision: float, *, square: float = 1.0
-) -> tuple[float, float]:
-    r"""Outlier and bulk of block (K, K) for orthogonal neurons of zero overlap and small output.
-
-    .. math:: \frac{R}{4 \lambda} \Big( \frac12 + \frac{K - 1}{2 \pi} \Big), \qquad
-              \frac{R}{4 \lambda} \Big( \frac12 - \frac1{2 \pi} \Big),
-
-    for the Hessian and the G-matrix alike, whose weights are both 1/4. Already before training
-    there is one outlier, along the vector of ones: the features are positive.
-
-    Parameters
-    ----------
-    width : int
-    precision : float
-        Positive; infinity gives zero.
-    square : float, default 1
-        Square length R of a neuron.
-
-    Returns
-    -------
-    outlier, bulk : float
-        Of multiplicity 1 and K - 1.
-
-    Examples
-    --------
-    >>> [round(level, 4) for level in initial_second_layer(20, 10.0)]
-    [0.0881, 0.0085]
-    """
-    width = _validate.integer("width", width, least=1)
-    square = _validate.non_negative("square", square)
-    if precision != math.inf:
-        precision = _validate.positive("precision", precision)
-    unit = square / (4 * precision)
-    return (
-        unit * (0.5 + (width - 1) / (2 * math.pi)),
-        unit * (0.5 - 1 / (2 * math.pi)),
-    )
 
 
 def lengths(precision: float) -> tuple[Array, Array, Array]:

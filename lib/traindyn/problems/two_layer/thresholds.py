@@ -19,73 +19,17 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from traindyn import _validate
-from traindyn.problems.base import Array
-from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
-__all__ = [
-    "BINARY_RIDGE",
-    "XOR_RIDGE",
-    "origin_response",
-    "xor_critical_precision",
-    "xor_critical_ridge",
-]
+__all__ = ["BINARY_RIDGE", "XOR_RIDGE", "xor_critical_precision", "xor_critical_ridge"]
 
 #: Ridge at which the origin of the binary mixture changes stability, at every precision.
 BINARY_RIDGE = 0.25
 
 #: Limit of :func:`xor_critical_ridge` at infinite precision.
 XOR_RIDGE = 0.125
-
-
-def origin_response(problem: TwoLayerMixture, statistics: Statistics) -> tuple[Array, Array]:
-    """Response at a vanishing second layer: A, and A along the noise parts of the weights.
-
-    Parameters
-    ----------
-    problem : TwoLayerMixture
-        Of finite precision.
-    statistics : Statistics
-        Its `v` is taken for zero.
-
-    Returns
-    -------
-    A : ndarray, shape (K, d)
-    A_perp : ndarray, shape (K, K)
-        Entry (i, j) is the inner product of A_i with the noise part of W_j.
-
-    Raises
-    ------
-    ValueError
-        If the precision is infinite, or the weights of a neuron vanish.
-
-    Examples
-    --------
-    >>> problem = TwoLayerMixture.binary(1, 20, precision=3.0, ridge=0.1)
-    >>> A, A_perp = origin_response(problem, Statistics(np.ones(1), np.ones((1, 1)), np.eye(1)))
-    >>> A.round(12).tolist(), A_perp.round(12).tolist()
-    ([[-0.25]], [[0.0]])
-    """
-    statistics = checked(problem, statistics, single=True)
-    root = math.sqrt(_validate.positive("problem.precision", problem.precision))
-    m, gram = np.asarray(statistics.m), np.asarray(statistics.R_perp)
-    lengths = np.sqrt(np.square(m).sum(axis=-1) + np.diag(gram))
-    if lengths.min() == 0:
-        raise ValueError(
-            f"statistics must hold weights that do not vanish, got zero for neuron "
-            f"{int(np.argmin(lengths))}"
-        )
-    heights = root * (m @ problem.centroids.T) / lengths[:, None]
-    pull = problem.weights * (0.5 - problem.labels)
-    along = norm.pdf(heights) @ pull / (root * lengths)
-    return (
-        (pull * norm.cdf(heights)) @ problem.centroids + along[:, None] * m,
-        along[:, None] * gram,
-    )
 
 
 def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from companion.alignment.beyond.spectra import LimitSpectra, limit_spectra
+from companion.alignment.training_dynamics.limit import fixed_point, fixed_point_diagonal
 from traindyn.problems.base import Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, limit
 
@@ -64,7 +65,7 @@ def test_blocks_are_the_diagonal_blocks_of_the_full_matrix(matrix: Matrix) -> No
 def test_reference_values_at_the_fixed_point() -> None:
     """k=10, p=.1, beta=.01: blocks .0202, .00303, .00795, .0000981; full .02249, .00313, .00883."""
     problem = KGaussianMixture.orthonormal(10, 500, precision=10.0, ridge=0.01)
-    own = limit.own_probability(limit.fixed_point_diagonal(problem), 10)
+    own = limit.own_probability(fixed_point_diagonal(problem), 10)
     spectra = limit_spectra(own, weights=problem.weights)
     np.testing.assert_allclose(spectra.block("hessian", 0)[:2], [0.0202, 0.00303], rtol=3e-3)
     np.testing.assert_allclose(spectra.block("g_matrix", 0)[:2], [0.00795, 0.0000981], rtol=3e-3)
@@ -78,7 +79,7 @@ def test_fixed_point_form_in_terms_of_the_ridge() -> None:
     """With p (1 - q) = beta m the eigenvalues are functions of the overlaps."""
     weights = np.array([0.02, 0.49, 0.49])
     problem = KGaussianMixture.orthonormal(3, 9, precision=1.0, ridge=0.01, weights=weights)
-    m = limit.fixed_point_diagonal(problem)
+    m = fixed_point_diagonal(problem)
     q = limit.own_probability(m, 3)
     spectra = limit_spectra(q, weights=weights)
     beta, k = problem.ridge, 3
@@ -97,7 +98,7 @@ def test_trained_parameters_lie_in_the_top_space() -> None:
     """The fixed point is a combination of the k directions, exactly."""
     weights = [0.1, 0.2, 0.3, 0.4]
     problem = KGaussianMixture.orthonormal(4, 9, precision=1.0, ridge=0.05, weights=weights)
-    m = limit.fixed_point(problem).m
+    m = fixed_point(problem).m
     spectra = limit_spectra(0.5, weights=weights)
     basis = np.stack(
         [np.kron(row, np.eye(4)[label]) for label, row in enumerate(spectra.directions)]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.cluster import hierarchy
 
+from companion.attention.particles.attention import Attention, Head, energy, random_tokens
 from companion.attention.particles.clusters import linkage
 from companion.attention.particles.ensembles import random_head
 from companion.attention.particles.landscape import consensus_hessian, cross_ratios
 from companion.attention.particles.laws import opposite_share
-from traindyn.particles import Attention, Head, energy, random_tokens
 
 
 def along(x, v, t):

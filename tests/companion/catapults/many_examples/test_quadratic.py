@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.catapults.many_examples import quadratic, scalar_inputs
+from companion.catapults.many_examples import quadratic, remainders, scalar_inputs
 from companion.catapults.many_examples.quadratic import QuadraticModel
 from traindyn import catapults
 
@@ -78,7 +78,7 @@ def test_remainders_of_a_quadratic_model(model):
             ]
         )
         w = w - eta * (e @ rows)
-    found = catapults.remainders(residuals, kernels, step_size=eta)
+    found = remainders.remainders(residuals, kernels, step_size=eta)
     np.testing.assert_allclose(found.residual, np.array(exact)[:-1, 0], atol=1e-10)
     np.testing.assert_allclose(found.kernel, np.array(exact)[:-1, 1], atol=1e-10)
 
