@@ -31,7 +31,7 @@ import slices
 
 from claimbook.registry import Registry, load_registry
 from claimbook.run.execute import read
-from claimbook.run.stamps import imported
+from claimbook.run.stamps import reachable
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -108,32 +108,20 @@ def _code(chapter: Path) -> tuple[str, ...]:
 
 
 class Imports:
-    """Which files of a library import which, directly or not."""
+    """Which files of a library run which, directly or not."""
 
     def __init__(self, library: Path) -> None:
-        self.importers: dict[str, set[str]] = defaultdict(set)
-        self.files: dict[str, Path] = {}
-        direct: dict[str, set[str]] = {}
-        for path in library.rglob("*.py"):
-            parts = path.relative_to(library).with_suffix("").parts
-            package = ".".join(parts[:-1])
-            name = package if parts[-1] == "__init__" else ".".join(parts)
-            self.files[name] = path.relative_to(library)
-            direct[name] = imported(path.read_text(encoding="utf8"), package)
-        for name, others in direct.items():
-            for other in others & self.files.keys():
-                self.importers[other].add(name)
+        self.reach: dict[Path, set[Path]] = {
+            path.relative_to(library): {
+                found.relative_to(library)
+                for found in reachable(path.read_text(encoding="utf8"), library)
+            }
+            for path in library.rglob("*.py")
+        }
 
     def above(self, file: str) -> set[Path]:
         """Return a file and all that import it, relative to the library."""
-        queue = [name for name, path in self.files.items() if path == Path(file)]
-        found: set[str] = set()
-        while queue:
-            name = queue.pop()
-            if name not in found:
-                found.add(name)
-                queue.extend(self.importers[name])
-        return {self.files[name] for name in found}
+        return {path for path, found in self.reach.items() if Path(file) in {path, *found}}
 
 
 class Bench:

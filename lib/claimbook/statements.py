@@ -1,0 +1,316 @@
+r"""The index: from the statement of a source to its claims, its functions and its tests.
+
+A docstring that cites a source marks what it documents: ``BGJ Theorem 2.2``, ``MDL Theorems 8.4
+and 8.6``, ``BGHJ Lemmas 5.6-5.9``, ``ZHU (3.11), (3.12)``, the key of the source first and the
+number as the registry has it. So the marker is what a reader of the docstring sees, a function
+that is moved takes it along, and nothing has to be imported to read it. Tests are marked in the
+same way.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from claimbook.registry import Claim, Registry
+
+_KINDS = {
+    "Appendices": "Appendix",
+    "Appendix": "Appendix",
+    "Assumption": "Assumption",
+    "Chapter": "Chapter",
+    "Claim": "Claim",
+    "Corollaries": "Corollary",
+    "Corollary": "Corollary",
+    "Definition": "Definition",
+    "Equation": "Equation",
+    "Example": "Example",
+    "Fact": "Fact",
+    "Figure": "Figure",
+    "Lemma": "Lemma",
+    "Observation": "Observation",
+    "Proposition": "Proposition",
+    "Remark": "Remark",
+    "Section": "Section",
+    "Table": "Table",
+    "Theorem": "Theorem",
+}
+_NUMBER = r"(?:[A-Z]\.)?\d+(?:\.\d+)*"
+_KIND = re.compile(rf"({'|'.join(_KINDS)})s?\s+(?={_NUMBER}|[A-Z]\b)")
+_JOIN = r"\s*(?:,\s*and\s+|,\s*|;\s*|\s+and\s+|\s+or\s+|\s+to\s+|\s*[-–]\s*)"
+_SPAN = re.compile(r"\s*(?:\s+to\s+|[-–])\s*\Z")
+
+
+class Reference(NamedTuple):
+    """A number of a source.
+
+    Attributes
+    ----------
+    source : str
+        Key of the source.
+    number : str
+        Such as ``Theorem 2.2``, ``Equation 3.3``, ``Chapter 14, Equation 1.2``.
+    """
+
+    source: str
+    number: str
+
+
+class Place(NamedTuple):
+    """Where a reference stands.
+
+    Attributes
+    ----------
+    name : str
+        Dotted name of the function, class or module, or of the test.
+    path : Path
+        Its file.
+    line : int
+    """
+
+    name: str
+    path: Path
+    line: int
+
+
+@dataclass
+class Statement:
+    """One numbered statement of a source, and what the project has of it."""
+
+    reference: Reference
+    claims: list[Claim] = field(default_factory=list)
+    functions: list[Place] = field(default_factory=list)
+    tests: list[Place] = field(default_factory=list)
+
+
+def statement_of(number: str) -> str:
+    """Return the statement that a number of the registry belongs to.
+
+    Examples
+    --------
+    >>> statement_of("Theorem 2.7 (first-layer blocks)"), statement_of("Proof of Theorem 4.7")
+    ('Theorem 2.7', 'Theorem 4.7')
+    >>> statement_of("C1, several neurons"), statement_of("Chapter 14, Equation 1.2")
+    ('C1', 'Chapter 14, Equation 1.2')
+    """
+    bare = re.sub(r"\s*\(.*", "", number.removeprefix("Proof of "))
+    head = re.match(rf"(?:Chapter \d+, )?(?:{'|'.join(_KINDS)}) {_NUMBER}|[A-Z]\d+", bare)
+    return head.group() if head else bare
+
+
+def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]:
+    """List the numbers that a text cites.
+
+    Parameters
+    ----------
+    text : str
+    known : mapping
+        Numbers of the registry by the key of their source; those that are words, such as
+        ``Easy and hard directions``, are recognised from it.
+
+    Returns
+    -------
+    list of Reference
+        In the order of the text, without repetition.
+
+    Examples
+    --------
+    >>> found = references("See BGJ Theorem 2.2 and Lemmas 8.1-8.3 (BGJ (3.3)).", {"BGJ": []})
+    >>> [item.number for item in found]
+    ['Theorem 2.2', 'Lemma 8.1', 'Lemma 8.2', 'Lemma 8.3', 'Equation 3.3']
+    """
+    line = " ".join(text.split())
+    found: dict[Reference, None] = {}
+    for key, numbers in known.items():
+        words = sorted((number for number in numbers if " " in number), key=len, reverse=True)
+        for match in re.finditer(rf"(?<![\w-]){re.escape(key)}(?:'s?)?,?\s+", line):
+            rest = line[match.end() :]
+            named = next((w for w in words if re.match(rf"{re.escape(w)}(?!\.?\d)", rest)), None)
+            items = [named] if named and not _KIND.match(named) else _listed(rest)
+            found |= dict.fromkeys(Reference(key, item) for item in items)
+    return list(found)
+
+
+def _listed(text: str) -> Iterator[str]:
+    """Yield the numbers that a text begins with."""
+    kind, last, join = "", "", ""
+    while True:
+        if chapter := re.match(r"Chapter \d+, (?=[A-Z])", text):
+            prefix, text = chapter.group(), text[chapter.end() :]
+        else:
+            prefix = ""
+        if word := _KIND.match(text):
+            kind, last = prefix + _KINDS[word.group(1)], ""
+            text = text[word.end() :]
+        if number := re.match(rf"\(({_NUMBER})\)", text):
+            here, kind = number.group(1), "Equation"
+        elif number := re.match(rf"({_NUMBER}|[A-Z])(?!\w|\.\d|-[a-z])", text):
+            here = number.group(1)
+            if re.fullmatch("[A-Z]", here) and kind != "Appendix":
+                return
+        elif number := re.match(r"([A-Z]\d+)\b", text):
+            yield number.group(1)
+            here = ""
+        else:
+            return
+        if here:
+            if not kind:
+                return  # a bare number does not say of what
+            for item in _span(last, here) if _SPAN.match(join) and last else [here]:
+                yield f"{kind} {item}"
+        last, text = here, text[number.end() :]
+        following = re.match(rf"({_JOIN})(?=\(?{_NUMBER}|[A-Z]\d|{_KIND.pattern})", text)
+        if following is None:
+            return
+        join, text = following.group(1), text[following.end() :]
+
+
+def _span(first: str, last: str) -> list[str]:
+    """Numbers after the first up to the last of a range, as 8.2 and 8.3 of 8.1-8.3."""
+    (head, _, low), (other, _, high) = first.rpartition("."), last.rpartition(".")
+    if head != other or not (low.isdigit() and high.isdigit()):
+        return [last]
+    dot = "." if head else ""
+    return [f"{head}{dot}{i}" for i in range(int(low) + 1, int(high) + 1)]
+
+
+def documented(root: Path) -> Iterator[tuple[Place, str]]:
+    """Yield what has a docstring below a folder of Python files, with the docstring.
+
+    Parameters
+    ----------
+    root : Path
+        A source root, such as ``lib``, or a folder of tests.
+
+    Yields
+    ------
+    tuple
+        Place and docstring of each module, class and function.
+    """
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        yield from _documented(ast.parse(path.read_text(encoding="utf-8")), module, path)
+
+
+def _documented(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str, path: Path
+) -> Iterator[tuple[Place, str]]:
+    text = ast.get_docstring(node, clean=False)
+    if text:
+        yield Place(name, path, getattr(node, "lineno", 1)), text
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _documented(child, f"{name}.{child.name}", path)
+
+
+def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, Statement]:
+    """Collect what the project has of each numbered statement.
+
+    Parameters
+    ----------
+    registry : Registry
+    library, tests : Path
+        Folders of Python files.
+
+    Returns
+    -------
+    dict
+        By reference: first those of the registry in its order, then what docstrings cite
+        beside them.
+    """
+    known: dict[str, list[str]] = {key: [] for key in registry.sources}
+    found: dict[Reference, Statement] = {}
+
+    def of(reference: Reference) -> Statement:
+        return found.setdefault(reference, Statement(reference))
+
+    for claim in registry:
+        if claim.source in known:
+            reference = Reference(claim.source, statement_of(claim.number))
+            known[claim.source].append(reference.number)
+            of(reference).claims.append(claim)
+    for place, text in documented(library):
+        for reference in references(text, known):
+            of(reference).functions.append(place)
+    for place, text in documented(tests):
+        if place.name.rpartition(".")[2].startswith("test_"):
+            for reference in references(text, known):
+                of(reference).tests.append(place)
+    return found
+
+
+def search(
+    query: str, statements: Mapping[Reference, Statement], claims: Iterable[Claim]
+) -> list[Statement]:
+    """Find statements, by number or by words.
+
+    Parameters
+    ----------
+    query : str
+        Such as ``BGJ Theorem 2.2``, ``Theorem 2.2``, ``(3.3)``, ``2.2``, ``delta_NN`` or
+        ``grokking``.
+    statements : mapping
+        Of :func:`index`.
+    claims : iterable of Claim
+        All claims; those without a number of a source are found too.
+
+    Returns
+    -------
+    list of Statement
+        Those whose number is asked for; if there are none, those with a claim, a chapter or a
+        function in which all the words occur.
+
+    Examples
+    --------
+    >>> search("Lemma 1", {Reference("A", "Lemma 1"): Statement(Reference("A", "Lemma 1"))}, [])[0]
+    Statement(reference=Reference(source='A', number='Lemma 1'), claims=[], functions=[], tests=[])
+    """
+    own: dict[Reference, Statement] = defaultdict(lambda: Statement(Reference("", "")))
+    for claim in claims:
+        if Reference(claim.source, statement_of(claim.number)) not in statements:
+            reference = Reference(claim.source, claim.number)
+            own.setdefault(reference, Statement(reference)).claims.append(claim)
+    every = [*statements.values(), *own.values()]
+    sources = {item.reference.source for item in every}
+    key, _, rest = query.strip().partition(" ")
+    source, wanted = (key, rest) if key in sources and rest else (None, query.strip())
+    equation = re.fullmatch(rf"\(({_NUMBER})\)", wanted)
+    wanted = f"Equation {equation.group(1)}" if equation else wanted
+    mine = [item for item in every if source in (None, item.reference.source)]
+    exact = [
+        item
+        for item in mine
+        if wanted.casefold()
+        in (
+            (number := item.reference.number.casefold()),
+            number.rpartition(" ")[2],
+            *(claim.id.casefold() for claim in item.claims),
+        )
+    ]
+    return exact or [item for item in mine if _mentions(item, plain(wanted).split())]
+
+
+def _mentions(statement: Statement, words: Sequence[str]) -> bool:
+    texts = [
+        statement.reference.number,
+        *(f"{claim.id} {claim.statement} {claim.chapter}" for claim in statement.claims),
+        *(place.name for place in statement.functions),
+    ]
+    return any(all(word in plain(text) for word in words) for text in texts)
+
+
+def plain(text: str) -> str:
+    r"""Return a text in small letters without the signs of TeX.
+
+    Examples
+    --------
+    >>> plain(r"At $\delta_{NN}$ the"), plain("delta_NN")
+    ('at delta_nn the', 'delta_nn')
+    """
+    return re.sub(r"[\\{}$]", "", text).replace("δ", "delta").casefold()
