@@ -43,7 +43,7 @@ def test_each_numbered_statement_is_cited_or_says_why_not(
     }
     missing = sorted(name for name, found in places.items() if not found and name not in SAID[what])
     assert missing == []
-    idle = sorted(name for name in SAID[what] if name not in needed or places[name])
+    idle = sorted(name for name in excused if name not in needed or places[name])
     assert idle == [], "these have a place and need no excuse"
 
 
