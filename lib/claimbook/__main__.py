@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pages = commands.add_parser("pages", help="write the pages of the ledger")
     pages.add_argument("--ledger", type=Path, required=True, help="ledger.json")
     pages.add_argument("--out", type=Path, required=True, help="folder of the pages")
+    pages.add_argument("--root", type=Path, help="the checkout, for the index of statements")
     compare = commands.add_parser("compare", help="list what differs between two ledgers")
     compare.add_argument("first", type=Path, help="ledger.json, its figures beside it")
     compare.add_argument("second", type=Path, help="another, of the same profile and seed")
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "seeds":
             return _tally(options.claims, options.builds)
         if options.command == "pages":
-            for path in write_pages(options.ledger, options.out):
+            for path in write_pages(options.ledger, options.out, root=options.root):
                 print(f"ledger: wrote {path}")
             return 0
         if options.command == "compare":

@@ -7,15 +7,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from claimbook import seeds
+from claimbook import seeds, statements
 from claimbook.files import write
 from claimbook.pages import errata, figures, ledger, limits, parts, resolution, status
+from claimbook.pages import statements as index
 from claimbook.pages.parts import Ledger
-from claimbook.registry import FINDINGS, UNSETTLED, ClaimError, schema_faults
+from claimbook.registry import FINDINGS, UNSETTLED, ClaimError, load_registry, schema_faults
 from claimbook.render import WORDS, number
+from claimbook.statements import Statement
 
 #: Names of the pages :func:`write_pages` makes, in the order of its result.
-PAGES = ("ledger", "resolution", "errata", "figures", "limits", "status")
+PAGES = ("ledger", "statements", "resolution", "errata", "figures", "limits", "status")
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def read_ledger(path: Path) -> dict[str, Any]:
     return ledger
 
 
-def write_pages(ledger_json: Path, out_dir: Path, tally: Path | None = None) -> list[Path]:
+def write_pages(
+    ledger_json: Path, out_dir: Path, *, root: Path | None = None, address: str = ""
+) -> list[Path]:
     """Write the pages of the ledger and the thumbnails they show.
 
     Parameters
@@ -54,8 +58,11 @@ def write_pages(ledger_json: Path, out_dir: Path, tally: Path | None = None) -> 
         As written by :func:`claimbook.collect.build`, with ``figures/`` beside it.
     out_dir : Path
         Folder in which the chapter ``a/b`` is the page ``a/b``.
-    tally : Path, optional
-        What repetitions with other seeds showed, see :mod:`claimbook.seeds`.
+    root : Path, optional
+        The checkout, with ``book``, ``lib`` and ``tests``: for what repetitions with other seeds
+        showed, see :mod:`claimbook.seeds`, and for the index of statements.
+    address : str
+        Where the files of the checkout are published.
 
     Returns
     -------
@@ -70,18 +77,30 @@ def write_pages(ledger_json: Path, out_dir: Path, tally: Path | None = None) -> 
     content = read_ledger(ledger_json)
     out_dir.mkdir(parents=True, exist_ok=True)
     thumbnails = figures.write_thumbnails(content, ledger_json.parent, out_dir)
+    tests = root / "tests" if root else Path("tests")
+    tests_address = f"{address}/tests" if address else ""
     texts = (
         ledger.page(content),
+        index.page(content, _statements(root), tests=tests, address=tests_address),
         resolution.page(content),
         errata.page(content),
         figures.page(content, thumbnails),
         limits.page(content),
-        status.page(content, seeds.read(tally) if tally else {}),
+        status.page(content, seeds.read(root / "book" / seeds.FILE) if root else {}),
     )
     return [
         write(out_dir / f"{name}.md", text.encode())
         for name, text in zip(PAGES, texts, strict=True)
     ]
+
+
+def _statements(root: Path | None) -> list[Statement]:
+    """Return the index of a checkout."""
+    if root is None:
+        return []
+    registry = load_registry(root / "book" / "claims.toml")
+    found = statements.index(registry, library=root / "lib", tests=root / "tests")
+    return list(found.values())
 
 
 def substitutions(ledger: Ledger) -> dict[str, str]:

@@ -236,6 +236,8 @@ def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, 
             known[claim.source].append(reference.number)
             of(reference).claims.append(claim)
     for place, text in documented(library):
+        if place.name.partition(".")[0] == __name__.partition(".")[0]:
+            continue  # this package knows no source; its examples cite some
         for reference in references(text, known):
             of(reference).functions.append(place)
     for place, text in documented(tests):

@@ -123,7 +123,7 @@ def map_ordered(
     items : iterable
     workers : int, optional
         Number of workers (-1: all cores). Default: that of the enclosing
-        :func:`joblib.parallel_config`, else one. On a cluster 1 keeps the calls in this
+        ``joblib.parallel_config``, else one. On a cluster 1 keeps the calls in this
         process, and anything else uses all of it.
     progress : bool, str or callable
         Show a progress bar (a string is its label), or call ``progress(done, total)`` in

@@ -309,9 +309,10 @@ def test_status_shows_the_runs_with_other_seeds(ledger, tmp_path):
     """Failures could be expected by nobody and shown nowhere."""
     tally = {"digest": "0", "seeds": [1, 2], "expected": 1e-4, "moved": []}
     tally["failed"] = {"BGHJ-T2.3: mean": [2]}
-    path = tmp_path / "seeds.json"
-    path.write_text(json.dumps({"alignment/alignment": tally}))
-    write_pages(ledger, tmp_path / "pages", tally=path)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "seeds.json").write_text(json.dumps({"alignment/alignment": tally}))
+    shutil.copy(registry_path, tmp_path / "book" / "claims.toml")
+    write_pages(ledger, tmp_path / "pages", root=tmp_path)
     text = (tmp_path / "pages" / "status.md").read_text(encoding="utf-8")
     assert "2 runs of chapters, 1 failures of checks, expected at most 0.0002" in text
     assert "  - 1, 2\n  - 1\n  - 0.0002\n" in text and "BGHJ-T2.3: mean, at 2" in text

@@ -1,13 +1,14 @@
 """The pages that a ledger becomes, a module each.
 
-============  =======================================================================
-`ledger`      all claims, with a filter
-`errata`      what is false or misprinted in the sources
-`resolution`  what the verdicts exclude
-`limits`      claims that are decided in part, or not at all
-`figures`     all figures
-`status`      what was built, where, how long it took; runs with other seeds
-`performance` measured speed and memory
-`parts`       what several pages share
-============  =======================================================================
+=============  ==============================================================
+`ledger`       all claims, with a filter
+`errata`       what is false or misprinted in the sources
+`statements`   from a number in a source to its code and its tests
+`resolution`   what the verdicts exclude
+`limits`       claims that are decided in part, or not at all
+`figures`      all figures
+`status`       what was built, where, how long it took; runs with other seeds
+`performance`  measured speed and memory
+`parts`        what several pages share
+=============  ==============================================================
 """

@@ -21,11 +21,11 @@ from typing import Any
 
 import joblib
 
-from claimbook import report, seeds
+from claimbook import report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import links
+from claimbook.site import api, links
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -100,6 +100,9 @@ def expected(root: Path) -> list[str]:
     have = [*chapters.chapters(book), *chapters.plain_pages(book), *report.PAGES]
     if (root / MEASUREMENTS).is_file():
         have.append(MEASURED)
+    reference = list(api.packages(root / "lib"))
+    if reference:
+        have += [f"{api.FOLDER}/{name}" for name in ("index", *reference)]
     names = {f"book/{name}" for name in have if not name.startswith("_")}
     missing = [name for name in toc if name not in names]
     if missing:
@@ -160,7 +163,8 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         moving = moving or "interactive-figure" in text
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
-    report.write_pages(ledger, stage / "book", tally=book / seeds.FILE)
+    report.write_pages(ledger, stage / "book", root=root, address=_address(root))
+    api.write_pages(root / "lib", stage / "book")
     if (root / MEASUREMENTS).is_file():
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
 
@@ -198,7 +202,16 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copy(source, target)
 
 
-def build(stage: Path, log: Path) -> Path:
+def _address(root: Path) -> str:
+    """Where the files of a checkout are published; empty if the configuration does not say."""
+    import yaml
+
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf8"))
+    repository = config.get("repository")
+    return f"{repository['url']}/blob/{repository['branch']}" if repository else ""
+
+
+def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     """Run Jupyter Book on a staged folder.
 
     Parameters
@@ -206,6 +219,8 @@ def build(stage: Path, log: Path) -> Path:
     stage : Path
     log : Path
         Receives everything it says.
+    library : Path, optional
+        Source root whose docstrings the API reference shows.
 
     Returns
     -------
@@ -223,6 +238,8 @@ def build(stage: Path, log: Path) -> Path:
     _call(log, stage, [*book, "config", "sphinx", str(stage)])
     with (stage / "conf.py").open("a", encoding="utf8") as configuration:
         configuration.write(_SIDE_BY_SIDE)
+        if library:
+            configuration.write(api.configuration(library, _address(stage)))
     options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]
     options += ["--doctree-dir", str(html.parent / ".doctrees")]
     _call(log, stage, ["-m", "sphinx", *options, str(stage), str(html)])
@@ -298,7 +315,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"site: {number} pages", flush=True)
         stage = folder / "stage"
         assemble(root, stage, notebooks=folder / "notebooks", ledger=folder / "ledger.json")
-        html = build(stage, folder / "site.log")
+        html = build(stage, folder / "site.log", library=root / "lib")
         publish(root, html, folder / "html")
     except (SiteError, ClaimError) as error:
         print(f"\nsite: {error}\n", file=sys.stderr)

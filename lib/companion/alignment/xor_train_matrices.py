@@ -57,7 +57,7 @@ def propagators(
     statistics : Statistics
         A solution of the effective dynamics there, with leading axis T and regular `R_perp`.
     rule : Rule, optional
-        As for :meth:`TwoLayerMixture.drift`.
+        As for :meth:`~traindyn.problems.two_layer.mixture.TwoLayerMixture.drift`.
 
     Returns
     -------

@@ -86,7 +86,7 @@ class Directions(NamedTuple):
 
 
 def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) -> Observer:
-    """Return what :func:`train` may observe: eigenvalues, and the loss along eigenvectors.
+    """Return what a training may observe: eigenvalues, and the loss along eigenvectors.
 
     Parameters
     ----------

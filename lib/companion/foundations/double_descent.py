@@ -179,8 +179,8 @@ class LinearModel:
         ----------
         n : int
         entries : str
-            Law of the independent entries of z: a key of :data:`traindyn.laws.ENTRIES`. The
-            noise is Gaussian.
+            Law of the independent entries of z: a key of :data:`~traindyn.laws.ensembles.ENTRIES`.
+            The noise is Gaussian.
         rng : int, SeedSequence or Generator
         """
         count = _validate.integer("n", n, least=1)
@@ -362,7 +362,7 @@ def draw_gaussian_risk(
     the eigenvectors of S are uniform: the bias is :math:`r^2` times an independent
     :math:`\mathrm{Beta}(\frac{p-n}2, \frac n2)`, and the variance
     :math:`\sigma^2 \operatorname{tr} (L L^T)^{-1}` with the bidiagonal factor of
-    :func:`traindyn.laws.wishart_bidiagonal`.
+    :func:`~traindyn.laws.ensembles.wishart_bidiagonal`.
 
     Parameters
     ----------

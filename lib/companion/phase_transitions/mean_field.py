@@ -34,7 +34,7 @@ class Measured(NamedTuple):
     correlation : ndarray, shape (T + 1, T + 1, m, m)
         Products of neurons at two times, C(t, s).
     overlap : ndarray, shape (T + 1, m, k)
-        C(t, *).
+        ``C(t, *)``.
     force_correlation : ndarray, shape (T + 1, T + 1, m, m)
         C_F(t, s).
     response, force_response : ndarray, shape (T + 1, P, m, m)

@@ -176,7 +176,8 @@ def target(name: str, dimension: int) -> Target:
     Parameters
     ----------
     name : {"rank-2", "rank-3", "rank-4", "full rank"}
-        x1 x2; x1 x2 (x1 + ... + x10); x1 + x1 x2 + x1 x2 x3 + x1 x2 x3 x4; |x| / sqrt(d).
+        ``x1 x2``; ``x1 x2 (x1 + ... + x10)``; ``x1 + x1 x2 + x1 x2 x3 + x1 x2 x3 x4``;
+        ``|x| / sqrt(d)``.
     dimension : int
 
     Returns

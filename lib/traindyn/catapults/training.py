@@ -113,7 +113,7 @@ class Stretch(Protocol):
 
 
 class Optimiser(Protocol):
-    """A rule for the direction of a step, such as those of :func:`traindyn.deep.optimiser`."""
+    """A rule for the direction of a step, such as those of :mod:`traindyn.deep.optimisers`."""
 
     def init(self, weights: Any) -> Any:
         """Return the state before the first step."""
@@ -253,7 +253,7 @@ def train(
     labels : array_like, shape (n,) or (n, k)
         Of the shape of the outputs.
     step_size : float, sequence of (step, step size), ndarray of shape (steps,), or callable
-        See :func:`step_sizes`.
+        See :func:`~traindyn.catapults.schedules.step_sizes`.
     steps : int
         At most.
     batch_size : int, optional

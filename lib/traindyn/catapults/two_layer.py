@@ -72,7 +72,8 @@ def kernel_rate(level: float) -> float:
 
     By Cramér's theorem :math:`P(\lambda \ge a) \le e^{-m I(a)}` for a > 1, and the same below
     one, with :math:`I(a) = \sup_t\, t a - \log \frac12 (1 + e^t (1 - 2 t)^{-1/2})`: the kernel of
-    :func:`draw_start` is a mean of m terms, zero or :math:`1 + s^2`.
+    :func:`~companion.catapults.one_example.draw_start` is a mean of m terms, zero or
+    :math:`1 + s^2`.
 
     Parameters
     ----------

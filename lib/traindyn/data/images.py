@@ -120,7 +120,7 @@ def choose(
     ----------
     raw : Raw
     classes, samples, scale, rng
-        As in :func:`traindyn.data.digits`.
+        As in :func:`~traindyn.data.loaders.digits`.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def choose(
     Raises
     ------
     ValueError
-        As in :func:`traindyn.data.digits`.
+        As in :func:`~traindyn.data.loaders.digits`.
     """
     _validate.choice("scale", scale, ("unit", "standard"))
     wanted = _positions(raw.names, classes)

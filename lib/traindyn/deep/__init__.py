@@ -4,7 +4,7 @@
 :mod:`~traindyn.deep.hessian` has products with and spectral norms of the Hessian of an output in
 the weights, :mod:`~traindyn.deep.tangent` gradients and the tangent kernel.
 :mod:`~traindyn.deep.models` and :mod:`~traindyn.deep.optimisers` have networks and optimisers for
-:func:`traindyn.catapults.train`.
+:func:`~traindyn.catapults.training.train`.
 
 This room needs the extra ``deep`` (JAX, networkx, Optax); no other room imports it. It computes in
 double precision: importing it sets ``jax_enable_x64``.

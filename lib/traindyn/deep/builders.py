@@ -43,8 +43,8 @@ def fully_connected(
     sizes : sequence of int
         Inputs, hidden layers, outputs; a narrow layer among wide ones is a bottleneck layer.
     activation, output_activation : str or callable
-        See :func:`traindyn.deep.resolve`. An output that is not linear breaks the transition to
-        linearity.
+        See :func:`~traindyn.deep.activations.resolve`. An output that is not linear breaks the
+        transition to linearity.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def narrow(network: Network, sizes: Sequence[int]) -> Network:
     edge each, whose weight has no influence. In-degrees, and so the scaling of the sums, are
     those after the cut: as a function of the other weights this *is* the narrow network, and
     its values, gradients, kernels and Hessians are the same. Only the number of weights and
-    :attr:`~traindyn.deep.Network.width` count the idle neurons.
+    :attr:`~traindyn.deep.network.Network.width` count the idle neurons.
 
     Compiling for a new shape takes longer than training a network of a few hundred neurons: a
     sweep over widths is fast if all its networks live in the shape of the widest.

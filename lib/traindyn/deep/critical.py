@@ -46,7 +46,7 @@ class Curvature(NamedTuple):
     critical_step : float
         Two over it; infinite if it is not positive.
     vector : ndarray, shape (P,)
-        A unit eigenvector, in the order of :func:`jax.flatten_util.ravel_pytree`.
+        A unit eigenvector, in the order of ``jax.flatten_util.ravel_pytree``.
     residual : float
         ``|H v - theta v| / |theta|`` from a final product.
     converged : bool

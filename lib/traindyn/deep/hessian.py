@@ -13,7 +13,7 @@ whose gradient at zero is :math:`(\delta, g)`. By the chain rule the Hessian in 
 
 with the maps T of :mod:`traindyn.deep.connections`. So all non-zero eigenvalues of H are those of
 :math:`N G`, with :math:`G = T^T T` the Gram matrix: a problem of the size of the number of neurons,
-self-adjoint in the inner product G. :func:`hessian_norm` solves it by a Lanczos iteration in this
+self-adjoint in the inner product G. :func:`hessian_norms` solves it by a Lanczos iteration in this
 inner product, with full reorthogonalisation; a product costs one pass forwards and one backwards
 through the weights, and no array of the size of the weights is ever made.
 

@@ -1,4 +1,4 @@
-r"""Deep networks that :func:`traindyn.catapults.train` trains.
+r"""Deep networks that :func:`~traindyn.catapults.training.train` trains.
 
 In the NTK parameterisation (ZHU Appendix C.6) all weights start as standard Gaussians and are
 divided by the root of the in-degree where they are used; biases, if any, are not divided. In that
@@ -264,7 +264,7 @@ def perceptron(
     sizes : sequence of int
         Inputs, hidden layers, outputs.
     activation : str or callable
-        See :func:`resolve`.
+        See :func:`~traindyn.deep.activations.resolve`.
     biases : bool, default False
     parameterisation : {"ntk", "pytorch"}
 

@@ -1,7 +1,7 @@
 r"""The optimisers of ZHU Table C.1, from Optax, with the defaults of PyTorch.
 
-Each takes steps of size one; :func:`traindyn.catapults.train` multiplies them by the step size,
-which may therefore change on the way. With g the gradient and all operations entry by entry:
+Each takes steps of size one; :func:`~traindyn.catapults.training.train` multiplies them by the step
+size, which may therefore change on the way. With g the gradient and all operations entry by entry:
 
 ========  ==========================================================================
 gd        :math:`-g`

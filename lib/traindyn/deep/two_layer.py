@@ -24,8 +24,8 @@ __all__ = ["TwoLayerNorm"]
 class TwoLayerNorm:
     r"""Exact law of the Hessian norm of two layers with Gaussian weights.
 
-    By the closed form of :func:`two_layer_eigenvalues` the norm is at most :math:`t / \sqrt m` if
-    and only if :math:`t \ge \sqrt s |\sigma'(z_i)|` and
+    By the closed form of :func:`~traindyn.deep.hessian.two_layer_eigenvalues` the norm is at most
+    :math:`t / \sqrt m` if and only if :math:`t \ge \sqrt s |\sigma'(z_i)|` and
     :math:`|v_i| \le (t^2 - s \sigma'(z_i)^2) / (t s |\sigma''(z_i)|)` for every neuron, where
     :math:`s = |x|^2 / d`. The neurons are independent, so
 
@@ -43,7 +43,7 @@ class TwoLayerNorm:
     Attributes
     ----------
     activation : str or callable
-        See :func:`traindyn.deep.resolve`.
+        See :func:`~traindyn.deep.activations.resolve`.
     width : float
         The number m of neurons; any size up to 1e300.
     square : float

@@ -3,7 +3,7 @@ r"""Dynamical mean field theory of full-batch gradient descent, as a closed recu
 With n samples in d dimensions, :math:`n / d \to \delta`, and a number of steps that does not
 grow, the preactivations :math:`V(t) \in R^m` of a training sample follow an effective process
 (MW, dynamical mean field theory). With the force :math:`F` of
-:class:`~traindyn.problems.multi_index.MultiIndex`, step size :math:`\eta` and
+:class:`~traindyn.problems.multi_index.model.MultiIndex`, step size :math:`\eta` and
 :math:`(W(0), W(1), \dots, V_*)` jointly Gaussian, of covariances
 :math:`C(t, s), C(t, *), I_k`,
 
@@ -72,7 +72,7 @@ class Kernels(NamedTuple):
     correlation : ndarray, shape (T + 1, T + 1, m, m)
         C(t, s), of neurons at two times.
     overlap : ndarray, shape (T + 1, m, k)
-        C(t, *), with the target's directions.
+        ``C(t, *)``, with the target's directions.
     response : ndarray, shape (T + 1, T + 1, m, m)
         R(t, s), zero unless t > s.
     force_correlation : ndarray, shape (T + 1, T + 1, m, m)
@@ -80,7 +80,7 @@ class Kernels(NamedTuple):
     force_response : ndarray, shape (T + 1, T + 1, m, m)
         R_F(t, s), zero unless t >= s.
     force_star : ndarray, shape (T + 1, m, k)
-        R_F(t, *).
+        ``R_F(t, *)``.
     train_loss, test_loss : ndarray, shape (T + 1,)
         Losses of a training sample and of a fresh one.
     """
@@ -300,7 +300,7 @@ def solve(
         amplified by its inverse root.
     moments : bool, default False
         Also return the kernels weighted with products of the target's coordinates, which
-        :func:`traindyn.dmft.overlap_law` needs.
+        :func:`~traindyn.dmft.overlap.overlap_law` needs.
     fresh : bool, default False
         Draw new samples, as many, for every step: there is no memory, V = W.
     memory, noise : float, default 1.0

@@ -2,9 +2,9 @@ r"""Thresholds: from how many samples per dimension on the Hessian is informativ
 
 :math:`\delta^*(t)` is the least delta at which the Hessian after t steps has an informative
 negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
-:class:`~traindyn.laws.HardSubspace` reaches one. It is smooth and increasing in delta, so a
-quadratic through a few values finds it; all deltas share their random numbers, and every seed
-has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
+:class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
+delta, so a quadratic through a few values finds it; all deltas share their random numbers, and
+every seed has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
 \delta_j^*(t)` (MW, main theorem, restricted to eigenvalues below min(0, edge)).
 
 The cost of the mean-field equations grows like the cube of the number of steps.
@@ -182,7 +182,7 @@ def delta_star(
         Which block. Default: the least threshold over all neurons.
     hard : array_like, shape (k, r), optional
     paths, seeds, workers
-        As for :func:`traindyn.dmft.solve`.
+        As for :func:`~traindyn.dmft.kernels.solve`.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def delta_star(
         If an argument is out of range, the weights are unbounded below, or there is no
         threshold below 10000.
     FloatingPointError
-        As for :func:`traindyn.dmft.solve`.
+        As for :func:`~traindyn.dmft.kernels.solve`.
     """
     basis = hard_basis(problem, hard)
     problem.require_bounded_curvature()

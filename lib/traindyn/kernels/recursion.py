@@ -75,7 +75,7 @@ def infinite_width(
     bias : float, default 0
         :math:`\beta`.
     order : int, default 120
-        See :func:`~traindyn.kernels.dual_moments`.
+        See :func:`~traindyn.kernels.dual.dual_moments`.
 
     Returns
     -------

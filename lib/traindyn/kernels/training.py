@@ -3,11 +3,12 @@ r"""A network and its linearisation, trained side by side.
 Both descend :math:`\frac{1}{2n} |y - f|^2` from the same parameters, by gradient flow or by
 gradient descent with the same step (MDL Equation 1.1 of chapter 9 and its linearisation). The
 linearised one needs no integration: with :math:`K_0 = Df_0 Df_0^T` its outputs are
-:class:`~traindyn.kernels.KernelFlow`, and its parameters
+:class:`~traindyn.kernels.flow.KernelFlow`, and its parameters
 :math:`\bar\theta_t = \theta_0 + Df_0^T a_t`.
 
 At infinite width both are the same, with the limiting kernel and a Gaussian start: the law of the
-outputs over initialisations is :func:`wide_ensemble`.
+outputs over initialisations is
+:func:`~companion.lazy_training.tangent_kernel.ensembles.wide_ensemble`.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def compare(
     Parameters
     ----------
     model : Model
-        Such as :class:`~traindyn.kernels.Network` or :class:`~traindyn.kernels.TwoLayer`.
+        Such as :class:`~companion.lazy_training.tangent_kernel.network.Network` or
+        :class:`~traindyn.kernels.two_layer.TwoLayer`.
     start : array_like, shape (p,)
         Parameters :math:`\theta_0`.
     x : array_like, shape (n, d)

@@ -51,7 +51,7 @@ class HardSubspace:
     ----------
     weights : array_like, shape (N,)
         Draws or quadrature nodes of G, bounded in law (no sample can tell: see
-        :meth:`traindyn.problems.multi_index.MultiIndex.require_bounded_curvature`).
+        :meth:`~traindyn.problems.multi_index.model.MultiIndex.require_bounded_curvature`).
     features : array_like, shape (N,) or (N, r)
         The hard coordinates s of the same draws, on an orthonormal basis.
     delta : float

@@ -9,7 +9,7 @@ The matrix is :math:`S = \frac1n \sum_{i \le n} x_i x_i^T \in \mathbb R^{d \time
 where :math:`\tilde s` is the Stieltjes transform of the *companion*
 :math:`\frac1n Z^T \Sigma Z \in \mathbb R^{n \times n}`, which has the same non-zero eigenvalues.
 That is a weighted covariance of d vectors in n dimensions whose weights are the eigenvalues of
-:math:`\Sigma`, so that :class:`~traindyn.laws.WeightedMarchenkoPastur` gives it. With
+:math:`\Sigma`, so that :class:`~traindyn.laws.weighted.WeightedMarchenkoPastur` gives it. With
 :math:`\Sigma = I` this is MDL Theorem 7.6.
 
 At :math:`z = -\lambda < 0` the resolvent is that of ridge regression, and

@@ -13,8 +13,8 @@ full dimension and on the statistics :math:`m = (x^a \cdot e_b)`, :math:`R^\perp
 the parts of the rows orthogonal to the directions) and s, effective dynamics, blocks of Hessian
 and G-matrix with their predictions. Expectations are integrated over the k + K Gaussian
 variables u and :math:`x^\perp Z`; problems with closed forms of their own
-(:class:`~traindyn.problems.KGaussianMixture`, :class:`~traindyn.problems.TwoLayerMixture`) are
-faster.
+(:class:`~traindyn.problems.k_gmm.mixture.KGaussianMixture`,
+:class:`~traindyn.problems.two_layer.mixture.TwoLayerMixture`) are faster.
 
 The gradient of a draw is :math:`g_a Y` in row a and :math:`g_{K+j}` in s_j, with
 :math:`g = \partial_z \ell`. Hence, with step size :math:`c_\delta / d` and ridge :math:`\beta`,

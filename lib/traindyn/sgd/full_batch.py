@@ -1,7 +1,7 @@
 r"""Full-batch gradient descent on the first layer of a two-layer network.
 
 Each step is :math:`\Theta \leftarrow \Theta - \frac{\eta}{n} X^T F(X \Theta, y)` with the
-force F of :class:`~traindyn.problems.multi_index.MultiIndex` (MW, training). The cost is that
+force F of :class:`~traindyn.problems.multi_index.model.MultiIndex` (MW, training). The cost is that
 of reading the inputs from memory, so they are read once per step: rows are multiplied by the
 neurons and, while they are still in the cache, by the force. Blocks of rows are added in a fixed
 order and in double precision, so that the result does not depend on the number of workers, and
@@ -68,8 +68,8 @@ class Run(NamedTuple):
     Attributes
     ----------
     trajectory : Trajectory
-        Of :class:`~traindyn.problems.multi_index.Statistics`, with the neurons as snapshots if
-        they were asked for.
+        Of :class:`~traindyn.problems.multi_index.model.Statistics`, with the neurons as snapshots
+        if they were asked for.
     neurons : ndarray, shape (d, m)
         At the end: give them to :func:`run` to go on.
     step : int
@@ -122,7 +122,7 @@ def run(
     ----------
     problem : MultiIndex
     data : Data
-        float64 or float32, as from :meth:`MultiIndex.sample`.
+        float64 or float32, as from :meth:`~traindyn.problems.multi_index.model.MultiIndex.sample`.
     neurons : array_like, shape (d, m)
         Start, left unchanged; kept in double precision.
     times : array_like, shape (T,)
@@ -135,7 +135,8 @@ def run(
     start : int, default 0
         Step of the given neurons, when an earlier run goes on.
     rule : Rule, optional
-        For the loss of a fresh sample, as in :meth:`MultiIndex.population_loss`.
+        For the loss of a fresh sample, as in
+        :meth:`~traindyn.problems.multi_index.model.MultiIndex.population_loss`.
     snapshots : bool
         Keep the neurons at each time.
     checkpoint : path, optional

@@ -481,7 +481,7 @@ def parameters(problem: Problem, point: Any) -> Array:
     ----------
     problem : Problem
     point
-        For example a :class:`~traindyn.problems.two_layer.Point`.
+        For example a :class:`~traindyn.problems.two_layer.mixture.Point`.
 
     Returns
     -------

@@ -5,8 +5,8 @@ blocks
 
 .. math:: H_{jl} = \frac1n \sum_i g_{jl}(u_i, y_i)\, x_i x_i^T ,
 
-with the weights of :class:`~traindyn.problems.multi_index.MultiIndex` (MW, Hessian; the factor
-1/n is missing in the proof there). For a single neuron H is the matrix of
+with the weights of :class:`~traindyn.problems.multi_index.model.MultiIndex` (MW, Hessian; the
+factor 1/n is missing in the proof there). For a single neuron H is the matrix of
 :mod:`traindyn.laws.hard_subspace`. For several, the part of order 1/m in a diagonal block is
 dropped and
 
@@ -133,8 +133,8 @@ def block(problem: MultiIndex, data: Data, neurons: ArrayLike, neuron: int = 0) 
     Returns
     -------
     ndarray, shape (d, d)
-        With the weights of :meth:`MultiIndex.block_weights`: the sign of the second layer in
-        it, the part of order 1/m not.
+        With the weights of :meth:`~traindyn.problems.multi_index.model.MultiIndex.block_weights`:
+        the sign of the second layer in it, the part of order 1/m not.
 
     Raises
     ------

@@ -145,7 +145,8 @@ def parallel_coordinates(problem: KGaussianMixture, m: ArrayLike) -> Array:
     -------
     ndarray, shape (..., k, k)
         Entry (..., a, i) is the i-th coordinate of row a in an orthonormal basis of the
-        span; :meth:`KGaussianMixture.coordinates` of each overlap matrix.
+        span; :meth:`~traindyn.problems.k_gmm.mixture.KGaussianMixture.coordinates` of each overlap
+        matrix.
     """
     overlaps = _validate.finite("m", m)
     if overlaps.shape[-2:] != (problem.k, problem.k):

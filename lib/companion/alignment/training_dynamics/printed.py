@@ -45,8 +45,9 @@ def printed_drift(
           - \sum_c \frac{c_\delta p_c}{\lambda^2} \mathrm{Var}(\pi_{Y_c}(a) \pi_{Y_c}(b))
           + \frac{c_\delta p_a}{\lambda} 1_{a=b}
 
-    against :meth:`KGaussianMixture.drift`: beta for 2 beta, the sign of the Q terms and
-    their weight, the corrector. The printed :math:`Q_a^{c,R^\perp_{bb}}` is read as
+    against :meth:`~traindyn.problems.k_gmm.mixture.KGaussianMixture.drift`: beta for 2 beta, the
+    sign of the Q terms and their weight, the corrector. The printed :math:`Q_a^{c,R^\perp_{bb}}` is
+    read as
     :math:`E \langle Z, x^{b,\perp} \rangle \pi_{Y_c}(a) = (K_c R^\perp)_{ab} / \lambda`, the
     reading under which it is best; it does not depend on the length of
     :math:`x^{b,\perp}` alone.

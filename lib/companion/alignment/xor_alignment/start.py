@@ -35,7 +35,7 @@ def second_layer_time(
     level : float
         Alignment asked for, in (0, 1).
     matrix, rule
-        As for :func:`outlier_alignment`.
+        As for :func:`~traindyn.problems.two_layer.alignment.outlier_alignment`.
 
     Returns
     -------

@@ -354,7 +354,7 @@ class Attention:
             Positive, of sum one: the weights of the tokens in the empirical measure. Default:
             all equal.
         rtol, atol : float
-            Tolerances of a step, as in :func:`scipy.integrate.solve_ivp`.
+            Tolerances of a step, as in ``scipy.integrate.solve_ivp``.
         most_steps : int, default 1 000 000
 
         Returns

@@ -122,9 +122,10 @@ def pytorch_start(
     r"""Draw PyTorch's start of a two-layer ReLU network without biases, as an NTK network.
 
     :math:`\sum_k v_k \sigma(w_k \cdot x)`, all weights multiplied by :math:`(m d)^{1/4}`, is the
-    network of :class:`~traindyn.catapults.TwoLayerModel` at each step of gradient descent, with
-    the step size multiplied by :math:`\sqrt{m d}`: PyTorch's default is the NTK parameterisation
-    from an unbalanced start, with layers of variance :math:`\frac13 (m/d)^{\pm 1/2}`.
+    network of :class:`~traindyn.catapults.two_layer.TwoLayerModel` at each step of gradient
+    descent, with the step size multiplied by :math:`\sqrt{m d}`: PyTorch's default is the NTK
+    parameterisation from an unbalanced start, with layers of variance
+    :math:`\frac13 (m/d)^{\pm 1/2}`.
 
     Parameters
     ----------

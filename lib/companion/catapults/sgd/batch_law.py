@@ -75,7 +75,7 @@ def supercritical_share(step_size: float, *, batch: int, dimension: int) -> floa
     r"""Return the share of batches whose critical step size is below the step size.
 
     By the normal law of :func:`eigenvalue_law`, :math:`\Phi((\mu - b / \eta) / \sigma)`. As d
-    grows it becomes a step at the threshold of :func:`batch_threshold`.
+    grows it becomes a step at the threshold of :func:`~traindyn.catapults.spikes.batch_threshold`.
 
     Parameters
     ----------

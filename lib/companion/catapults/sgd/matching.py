@@ -199,7 +199,7 @@ def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) 
     -------
     Observer
         From weights to an array of shape (n k, n k + 1), for the argument `observe` of
-        :func:`traindyn.catapults.train`.
+        :func:`~traindyn.catapults.training.train`.
     """
     _validate.providing("model", model, "prepare", "outputs", "tangent_kernel")
     whole, y = model.prepare(inputs), _validate.finite("labels", labels)

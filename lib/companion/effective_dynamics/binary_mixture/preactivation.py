@@ -26,7 +26,8 @@ __all__ = [
     "negative_probability_bound",
 ]
 
-#: Least constant C of the bound E (X . w)^4 <= C (m^4 + |w|^4 / lambda^2), see `fourth_moment`.
+#: Least constant C of the bound ``E (X . w)^4 <= C (m^4 + |w|^4 / lambda^2)``, see
+#: :func:`fourth_moment`.
 FOURTH_MOMENT_CONSTANT = 2.0 + math.sqrt(10.0)
 
 

@@ -41,7 +41,8 @@ def printed_loss(place: FixedSet) -> float:
     r"""Loss on the quarter circle of the binary mixture as printed in BGJ Section 8.2.
 
     :math:`\tfrac12 (\log 2 + \log(1 + e^{-C}) + \alpha C)`, for :math:`\alpha C` without the
-    factor one half; elsewhere the right :attr:`~FixedSet.loss`.
+    factor one half; elsewhere the right
+    :attr:`~traindyn.problems.two_layer.equilibria.FixedSet.loss`.
     """
     if len(place.occupied) != 1:
         return place.loss

@@ -86,7 +86,7 @@ def printed_hessian(problem: SpikedTensor, point: Point) -> Array:
       + (2 k R^{2k-2} + \alpha) (I - v v^T),
 
     which is not symmetric; the correct one is
-    :meth:`~traindyn.problems.spiked.SpikedTensor.population_hessian`.
+    :meth:`~traindyn.problems.spiked.tensor.SpikedTensor.population_hessian`.
     """
     x, k = _validate.finite("point.x", point.x, shape=(problem.dimension,)), problem.order
     m, square = x[0], x @ x

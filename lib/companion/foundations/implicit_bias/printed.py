@@ -23,7 +23,7 @@ def printed_drift_pieces(
     r"""Parts (I) and (II) of the proof of Theorem 4.7 as printed.
 
     Without the factor 1/n, with the offset at c = 1, and with :math:`-\hat w/t` in both. Shapes as
-    for :meth:`MaxMargin.drift_pieces`.
+    for :meth:`~companion.foundations.implicit_bias.margin.MaxMargin.drift_pieces`.
     """
     w = _validate.finite("weights", weights, shape=(None, solution.points.shape[1]))
     t = _validate.positives("times", times, shape=(len(w),))

@@ -108,7 +108,7 @@ class Sketch:
         -------
         networkx.DiGraph
             Vertices are pairs (name of the group, number), with the attributes that
-            :func:`~traindyn.deep.from_graph` reads.
+            :func:`~companion.lazy_training.beyond.graphs.from_graph` reads.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Sketch:
         sizes : sequence of int
             Widths m.
         least : float
-            As for :func:`~traindyn.deep.linearity`.
+            As for :func:`~companion.lazy_training.beyond.graphs.linearity`.
 
         Returns
         -------

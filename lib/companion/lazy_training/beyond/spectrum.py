@@ -1,7 +1,7 @@
 r"""The law of all Hessian eigenvalues of two layers, neuron by neuron.
 
 For :math:`f = m^{-1/2} \sum_i v_i \sigma(u_i \cdot x / \sqrt d)` the Hessian has one block per
-neuron (:func:`~traindyn.deep.two_layer_eigenvalues`). With :math:`s = |x|^2 / d` and
+neuron (:func:`~traindyn.deep.hessian.two_layer_eigenvalues`). With :math:`s = |x|^2 / d` and
 :math:`z \sim N(0, s)` the eigenvalues of a block, times :math:`\sqrt m`, are
 
 .. math:: \lambda_\pm = \frac{a \pm \sqrt{a^2 + 4 b^2}}{2}, \qquad
@@ -44,7 +44,7 @@ class TwoLayerSpectrum:
     Parameters
     ----------
     activation : str or callable
-        As for :func:`~traindyn.deep.resolve`.
+        As for :func:`~traindyn.deep.activations.resolve`.
     square : float, default 1
         The mean square s of the inputs.
     signs : bool, default False

@@ -268,7 +268,7 @@ def measure(
     x : array_like, shape (n, d)
     y : array_like, shape (N,)
     lipschitz : float
-        Such as ``model.lipschitz(x).upper`` of a :class:`~traindyn.kernels.TwoLayer`.
+        Such as ``model.lipschitz(x).upper`` of a :class:`~traindyn.kernels.two_layer.TwoLayer`.
 
     Returns
     -------

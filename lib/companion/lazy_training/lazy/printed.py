@@ -38,7 +38,8 @@ def printed_deviation_scale(samples: int, dimension: int, width: int) -> float:
     .. math:: \Big\{ \sqrt{n / d} + \sqrt{n / (m d)} \Big\} \wedge n / d^{3/2},
 
     which does not fall with the width m. Substitution into Theorem 9.1 gives
-    :func:`~traindyn.kernels.scales`, of order :math:`n / \sqrt{m d}` for n up to d.
+    :func:`~companion.lazy_training.lazy.constants.scales`, of order :math:`n / \sqrt{m d}` for n up
+    to d.
     """
     n = _validate.integer("samples", samples, least=1)
     d = _validate.integer("dimension", dimension, least=1)

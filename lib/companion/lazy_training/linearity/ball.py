@@ -65,7 +65,7 @@ def hessian_ball(
     Parameters
     ----------
     network, weights, point, outputs, tolerance
-        As in :func:`hessian_norms`; the weights are the centre.
+        As in :func:`~traindyn.deep.hessian.hessian_norms`; the weights are the centre.
     radius : float
     points : int
         Uniformly distributed points. In many dimensions all lie close to the sphere.
@@ -81,7 +81,8 @@ def hessian_ball(
     Raises
     ------
     ValueError
-        As :func:`hessian_norms`, and if there is no point or a direction is zero.
+        As :func:`~traindyn.deep.hessian.hessian_norms`, and if there is no point or a direction is
+        zero.
     """
     centre = _validate.finite("weights", weights, shape=(network.parameters,))
     radius = _validate.non_negative("radius", radius)

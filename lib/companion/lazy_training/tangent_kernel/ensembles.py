@@ -65,7 +65,7 @@ def wide_ensemble(
     times : array_like, shape (T,)
         Increasing and non-negative; the last may be infinite.
     depth, activation, bias
-        Of the networks, as for :func:`~traindyn.kernels.infinite_width`.
+        Of the networks, as for :func:`~traindyn.kernels.recursion.infinite_width`.
     step_size : float, optional
         Of gradient descent; gradient flow unless given.
     last_layer : bool, default False
@@ -142,7 +142,8 @@ def rectifier_drift(own: float, cross: float, coefficient: float) -> tuple[float
     own, cross : float
         :math:`\kappa_0` and :math:`\kappa`, with :math:`0 \le \kappa < \kappa_0`.
     coefficient : float
-        a, as :meth:`KernelFlow.coefficients` gives it with the limiting kernel.
+        a, as :meth:`~traindyn.kernels.flow.KernelFlow.coefficients` gives it with the limiting
+        kernel.
 
     Returns
     -------

@@ -2,7 +2,8 @@ r"""What a threshold costs above the algorithmic one, factor by factor.
 
 Let v be a unit vector of the hard subspace and :math:`e = E[(v \cdot s)^2 - 1 \mid y, V]` what
 labels and preactivations tell about its coordinate, :math:`I_v = E[e^2]`. The weights of the
-Hessian, hence :math:`T` of :class:`~traindyn.laws.HardSubspace`, are functions of (y, V), so that
+Hessian, hence :math:`T` of :class:`~traindyn.laws.hard_subspace.HardSubspace`, are functions of
+(y, V), so that
 
 .. math:: v^T P v = \delta\, E[T (1 - (v \cdot s)^2)] = -\delta\, E[T e]
           \le \sqrt{\delta E[T^2]} \sqrt{\delta I_v} \le \sqrt{\delta I_v} ,

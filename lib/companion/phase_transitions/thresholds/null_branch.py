@@ -54,7 +54,7 @@ def null_branch_curve(
     rng : int, SeedSequence or Generator
         Each replica has the same numbers at every delta.
     neuron, hard
-        As for :func:`traindyn.dmft.delta_star`.
+        As for :func:`~traindyn.dmft.thresholds.delta_star`.
     replicas : int, default 8
         At least two.
     workers : int, optional

@@ -102,7 +102,7 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
     level : float
         In (0.001, 1), below the stable fixed point.
     delta : float
-        Below :func:`critical_step`.
+        Below :func:`~companion.sample_complexity.information_exponent.population.critical_step`.
 
     Returns
     -------

@@ -26,8 +26,8 @@ form that is also the control variate of the quadrature. :func:`leading_block` i
 approximation at large precision, (4.10), (4.14), (4.16) and (4.17), of rank at most C.
 
 All functions take a point whose weights W have any number n of columns from d on; the first d
-are the signal coordinates. The embedded point of :meth:`TwoLayerMixture.embed` serves for given
-statistics.
+are the signal coordinates. The embedded point of
+:meth:`~traindyn.problems.two_layer.mixture.TwoLayerMixture.embed` serves for given statistics.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def leading_block(
     and for i and j distinct the probability that both neurons are active instead of
     :math:`\Phi`. The source's (4.11) takes the weight of one neuron's output alone and its (7.11),
     (7.13), (7.16) leave the weight out, see
-    :mod:`traindyn.problems.two_layer.printed_curvature`. The errors are bounded in
+    :mod:`companion.alignment.xor_population_matrices.printed`. The errors are bounded in
     :mod:`companion.alignment.xor_population_matrices.expansions`.
 
     Parameters

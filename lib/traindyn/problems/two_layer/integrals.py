@@ -223,7 +223,7 @@ def by_orthants(problem: TwoLayerMixture, statistics: Statistics, rule: Rule) ->
 def step_covariance(
     problem: TwoLayerMixture, statistics: Statistics, rule: Rule | None, *, corrector: float
 ) -> Array:
-    """Covariance of the increments of :meth:`TwoLayerMixture.volatility`, shape (n, n).
+    """Covariance of the increments of one step, the square of the volatility; shape (n, n).
 
     Parameters
     ----------
