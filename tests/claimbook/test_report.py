@@ -311,7 +311,7 @@ def test_status_shows_the_runs_with_other_seeds(ledger, tmp_path):
     tally["failed"] = {"BGHJ-T2.3: mean": [2]}
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "seeds.json").write_text(json.dumps({"alignment/alignment": tally}))
-    shutil.copy(registry_path, tmp_path / "book" / "claims.toml")
+    shutil.copy(claims, tmp_path / "book" / "claims.toml")
     write_pages(ledger, tmp_path / "pages", root=tmp_path)
     text = (tmp_path / "pages" / "status.md").read_text(encoding="utf-8")
     assert "2 runs of chapters, 1 failures of checks, expected at most 0.0002" in text
