@@ -30,7 +30,10 @@ def descend(width, steps, step_size, label, seed=0):
 
 @pytest.mark.parametrize("relative", [0.7, 2.4, 3.6])
 def test_two_numbers_are_the_whole_dynamics(relative):
-    """Residual and kernel of the weights to 1e-10; without the label in g the map is another."""
+    """Residual and kernel of the weights (ZHU (3.11), (3.12)) to 1e-9, relative to the largest.
+
+    Without the label in g the map is another.
+    """
     residuals, kernels, eta, coupling = descend(2000, 60, relative, label=0.5)
     options = dict(step_size=eta, coupling=coupling, steps=60)
     orbit = catapults.iterate(residuals[0], kernels[0], label=0.5, **options)
@@ -76,7 +79,7 @@ def test_kernel_identity_without_label():
 
 
 def test_divergence_is_sharp_at_four():
-    """At y = 0 runs converge below v = 4, and none does above it."""
+    """At y = 0 all runs come down below v = 4 (ZHU Lemma 3.3.3), none above (ZHU Theorem B.7.1)."""
     starts = np.geomspace(1e-4, 1e-2, 30)
     below = catapults.fate(starts, 1.0, step_size=3.999, coupling=1e-3)
     above = catapults.fate(starts, 1.0, step_size=4.001, coupling=1e-3)
@@ -86,7 +89,7 @@ def test_divergence_is_sharp_at_four():
 
 @pytest.mark.parametrize("v", [0.3, 1.0, 1.7])
 def test_subcritical_drift(v):
-    """The whole change of v times m, to 1e-4; without the label's term it is off by 15 %."""
+    """The drift of ZHU Theorem B.3.1 to 1e-4; without the label's term it is off by 15 %."""
     width = 1e8
     g, y = 0.7, -0.4
     orbit = catapults.iterate(g - y, v, step_size=1.0, coupling=1 / width, label=y, steps=400)
@@ -98,7 +101,7 @@ def test_subcritical_drift(v):
 
 @pytest.mark.parametrize("excess", [0.02, 0.05, 0.1])
 def test_wide_limit_against_its_series(excess):
-    """Peak and end of the catapult to second order; both are those of wide finite networks."""
+    """Peak and end of the catapult (ZHU Theorem 3.3.1) to second order, and at a finite width."""
     peaks, ends = catapults.limit_orbits(excess, phases=16)
     assert peaks.mean() / (excess**2 / 2) == pytest.approx(1 + 2 / 3 * excess, abs=0.3 * excess**2)
     assert ends.mean() == pytest.approx(2 - excess - 2 / 3 * excess**2, abs=0.6 * excess**3)
@@ -116,7 +119,7 @@ def test_peak_comes_after_a_logarithm_of_the_width():
 
 
 def test_equilibria_are_fixed():
-    """All four; eigenvalues by differences; the stable one loses stability at v = 2."""
+    """All four; eigenvalues by differences; only v < 2 is stable (ZHU Theorem 3.3.4)."""
     options = dict(step_size=2.5, coupling=1e-3, label=0.7)
     found = equilibria(kernel=0.6, **options)
     assert [each.unstable for each in found] == [False, True, True, True]

@@ -86,7 +86,7 @@ def test_relu_norm_does_not_depend_on_the_weights() -> None:
 
 
 def test_output_nonlinearity() -> None:
-    """ZHU (2.19): the Hessian of phi(f) has the part phi'' grad f grad f^T, which stays."""
+    """ZHU Section 2.3: the Hessian of phi(f) has the part phi'' grad f grad f^T, which stays."""
     plain = deep.fully_connected([5, 40, 40, 1])
     bent = deep.fully_connected([5, 40, 40, 1], output_activation="softplus")
     weights, x = start(plain)

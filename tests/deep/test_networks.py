@@ -145,7 +145,7 @@ def test_random_graph_against_topological_order(reference: SimpleNamespace) -> N
 
 
 def test_heads_are_sums_before_the_activation() -> None:
-    """Theorem 2.3.8 speaks of these."""
+    """ZHU Theorem 2.3.8 speaks of these."""
     network = deep.fully_connected(SIZES)
     weights = network.initial(rng=0)
     points = np.random.default_rng(1).standard_normal((3, 4))

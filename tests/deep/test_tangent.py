@@ -49,7 +49,7 @@ def test_gradients_and_kernel(name: str, reference: SimpleNamespace) -> None:
 
 
 def test_mean_squared_gradient_of_relu() -> None:
-    """L 2^(1 - L) |x|^2 / d at any widths, narrow ones included (after ZHU Prop. 2.4.4)."""
+    """L 2^(1 - L) |x|^2 / d at any widths, narrow ones included (ZHU Proposition 2.4.4)."""
     network = deep.fully_connected([5, 3, 7, 1], activation="relu")
     rng = np.random.default_rng(1)
     x = np.ones((1, 5))

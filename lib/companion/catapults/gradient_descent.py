@@ -38,6 +38,8 @@ Array = NDArray[np.float64]
 class Directions(NamedTuple):
     """The loss of a run along the eigenvectors of the kernel, which change on the way.
 
+    ZHU Claim 1 says of a catapult that only the leading part of the loss has a spike.
+
     Attributes
     ----------
     eigenvalues : ndarray, shape (T, N)

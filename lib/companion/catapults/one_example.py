@@ -156,7 +156,7 @@ def equilibria(
 
     There is a line of them at zero residual, stable for :math:`0 < \eta\lambda < 2` (its second
     eigenvalue is one: along the line). The other three are isolated and unstable: output and
-    kernel zero, and the pair u = 4, v = 4 + w, which ZHU's list of cases (Theorem 3.3.4) lacks.
+    kernel zero, and the pair u = 4, v = 4 + w, which the proof of ZHU Theorem 3.3.4 leaves out.
 
     Parameters
     ----------

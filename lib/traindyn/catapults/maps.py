@@ -210,6 +210,9 @@ def fate(
 ) -> Fate:
     """Run gradient descent from many starts to its end, without keeping the orbits.
 
+    In wide networks runs with a step size between 2 / kernel and 4 / kernel rise and converge (ZHU
+    Theorem 3.3.1, Lemma 3.3.3), and those with a larger one diverge (ZHU Theorem B.7.1).
+
     Parameters
     ----------
     residual, kernel, step_size, coupling, label : array_like
@@ -288,7 +291,8 @@ def limit_orbits(excess: float, *, phases: int = 64, start: float = 1e-14) -> tu
     With :math:`\eta\lambda_0 = 2 + \delta` and a start :math:`u_0 \to 0` the residual grows by the
     factor :math:`1 + \delta` per step for a time of order :math:`\log m / 2 \log(1 + \delta)`, and
     nothing of the start is left but its phase, the fractional part of
-    :math:`\log u_0 / 2 \log(1 + \delta)`.
+    :math:`\log u_0 / 2 \log(1 + \delta)`. The loss at the peak is of order :math:`m \delta^2`, a
+    factor :math:`\log m` above the lower bound of ZHU Theorem 3.3.1.
 
     Parameters
     ----------

@@ -74,6 +74,7 @@ def kernel_rate(level: float) -> float:
     one, with :math:`I(a) = \sup_t\, t a - \log \frac12 (1 + e^t (1 - 2 t)^{-1/2})`: the kernel of
     :func:`~companion.catapults.one_example.draw_start` is a mean of m terms, zero or
     :math:`1 + s^2`.
+    ZHU Proposition B.9.1 is about the levels one half and three halves.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def fully_connected(
     activation: str | Activation = "tanh",
     output_activation: str | Activation = "identity",
 ) -> Network:
-    """Fully connected network (ZHU A.4).
+    """Fully connected network (ZHU (A.4)).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def densenet(
     output_activation: str | Activation = "identity",
     read_inputs: bool = True,
 ) -> Network:
-    """Network in which every layer reads all earlier ones (ZHU A.5, A.6).
+    """Network in which every layer reads all earlier ones (ZHU (A.5), (A.6)).
 
     Parameters
     ----------
@@ -108,7 +108,9 @@ def residual(
     activation: str | Activation = "tanh",
     output_activation: str | Activation = "identity",
 ) -> Network:
-    """Fully connected network whose hidden layers add their inputs to their values (ZHU A.12).
+    """Fully connected network whose hidden layers add their inputs to their values (ZHU (A.12)).
+
+    These skip connections leave the Hessian of wide networks small (ZHU Theorem A.4.1).
 
     The first hidden layer does so only if it is as wide as the inputs; the output layer never.
 
@@ -149,7 +151,10 @@ def convolutional(
     activation: str | Activation = "tanh",
     output_activation: str | Activation = "identity",
 ) -> Network:
-    """One-dimensional convolutional network with shared weights (ZHU A.15).
+    """One-dimensional convolutional network with shared weights (ZHU (A.15)).
+
+    Each weight is shared as often as there are positions, whatever the width, and so the Hessian
+    of wide networks stays small (ZHU Theorem A.5.1).
 
     Parameters
     ----------

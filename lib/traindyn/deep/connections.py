@@ -222,7 +222,7 @@ class Masked:
 )
 @dataclass(frozen=True)
 class Convolution:
-    """One-dimensional convolution: stride one, zero padding (ZHU A.15).
+    """One-dimensional convolution: stride one, zero padding (ZHU (A.15)).
 
     Inputs and sums are flat, channel by channel.
 

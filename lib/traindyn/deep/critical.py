@@ -137,7 +137,7 @@ class LossHessian:
         tolerance: float = 1e-6,
         rng: RNG = 0,
     ) -> Curvature:
-        """Compute the largest eigenvalue of the Hessian, and the critical step size (ZHU 4.2).
+        """Compute the Hessian's largest eigenvalue, and the critical step size (ZHU Section 4.2).
 
         Parameters
         ----------

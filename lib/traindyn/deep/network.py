@@ -1,6 +1,6 @@
 r"""Feedforward networks as a list of layers, each reading any of the earlier ones.
 
-A neuron v of the source (ZHU 2.2) has the value
+A neuron v of the source (ZHU (2.2)) has the value
 
 .. math::
 
@@ -58,7 +58,7 @@ class Layer:
         Activation of each neuron; None if there is only one.
     skips : tuple of two arrays of int, or None
         Neurons of this layer, ascending, and entries of the inputs that are added to their
-        values as they are (ZHU A.12).
+        values as they are (ZHU (A.12)).
     """
 
     connection: Connection
@@ -154,7 +154,7 @@ class Network:
 
     @property
     def width(self) -> int:
-        """Smallest in-degree after the first layer (ZHU 2.8)."""
+        """Smallest in-degree after the first layer (ZHU (2.8))."""
         if self.depth < 2:
             raise ValueError("the width is that of the layers after the first; there are none")
         return int(min(degrees.min() for degrees in self.in_degrees[1:]))
@@ -191,6 +191,9 @@ class Network:
 
     def head(self, depth: int) -> Network:
         """Network whose outputs are the scaled sums of a layer, before its activation.
+
+        In wide networks the Hessians of these sums are small, like that of the output (ZHU Theorem
+        2.3.8).
 
         Parameters
         ----------

@@ -50,7 +50,7 @@ def gradients(network: Network, weights: ArrayLike, points: ArrayLike, *, output
 def tangent_kernel(
     network: Network, weights: ArrayLike, points: ArrayLike, *, output: int = 0
 ) -> Array:
-    """Tangent kernel of an output: inner products of its gradients (ZHU 2.17).
+    """Tangent kernel of an output: inner products of its gradients (ZHU (2.17)).
 
     No gradient is formed (but for networks made from a graph): layer by layer, it is the
     product of the inner products of inputs and of derivatives.

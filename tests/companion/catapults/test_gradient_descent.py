@@ -74,7 +74,7 @@ def test_parts_of_the_loss() -> None:
 
 
 def test_descent_bound() -> None:
-    """Equality along the top eigenvector of a quadratic loss, an inequality elsewhere."""
+    """ZHU Lemma 4.2.2, with equality along the top eigenvector of a quadratic loss only."""
     rng = np.random.default_rng(3)
     matrix = rng.standard_normal((5, 5))
     hessian = matrix @ matrix.T

@@ -183,6 +183,9 @@ class QuadraticModel:
     def one_example(self, weights: ArrayLike, label: float) -> OneExample:
         r"""Return the one-example map that gradient descent on this model is.
 
+        For features and label zero it is that of ZHU Proposition B.13.1, which has :math:`\gamma`
+        for :math:`\gamma^2`.
+
         Parameters
         ----------
         weights : array_like, shape (p,)

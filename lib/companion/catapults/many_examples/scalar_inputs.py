@@ -29,11 +29,13 @@ class SignClass(NamedTuple):
     Attributes
     ----------
     direction : ndarray, shape (n,)
-        The inputs, zero where the sign is the other: an eigenvector of the tangent kernel.
+        The inputs, zero where the sign is the other: an eigenvector of the tangent kernel, whose
+        rank is at most two (ZHU Proposition B.11.1).
     residual, kernel, coupling, label : float
         Of the equivalent example.
     floor : float
-        Loss that training cannot reach, half the squared residual off the direction.
+        Loss that training cannot reach, half the squared residual off the direction (ZHU
+        Proposition B.11.3).
     """
 
     direction: Array

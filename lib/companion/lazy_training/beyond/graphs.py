@@ -5,8 +5,8 @@ of a vertex is the length of the longest path that leads to it (ZHU Section 2.2)
 the graph say the rest:
 
 * vertex, ``activation``: a name or a function of JAX, instead of the one given for all;
-* edge, ``shared``: edges into one layer with the same value carry one weight (ZHU A.14);
-* edge, ``skip=True``: the value is added after the activation, without weight (ZHU A.12).
+* edge, ``shared``: edges into one layer with the same value carry one weight (ZHU (A.14));
+* edge, ``skip=True``: the value is added after the activation, without weight (ZHU (A.12)).
 
 **Transition to linearity.** With the width m the smallest in-degree after the first layer, the
 Hessian of an output is :math:`\tilde O(1 / \sqrt m)` (ZHU Theorem 2.3.6), and neurons of small
@@ -68,14 +68,14 @@ class GraphReport:
     depth : int
         Number L of layers of weights.
     width : int
-        Smallest in-degree after the first layer (ZHU 2.8).
+        Smallest in-degree after the first layer (ZHU (2.8)).
     largest_in_degree : int
         After the first layer (ZHU Assumption 2.3.5).
     bottlenecks : tuple
         Vertices after the first layer with an in-degree below the limit.
     bottleneck_share : float
-        Largest part that bottlenecks are of the parents of another neuron (ZHU A.6); one if an
-        output is a bottleneck itself.
+        Largest part that bottlenecks are of the parents of another neuron (ZHU Appendix A.6); one
+        if an output is a bottleneck itself.
     effective_width : float
         One over the largest influence of a hidden neuron on an output.
     critical : Hashable
@@ -99,7 +99,7 @@ class Linearity:
     ----------
     verdict : str
         ``"wide"``: the width grows, the transition is that of ZHU Theorem 2.3.6;
-        ``"few bottlenecks"``: it does not, but the share of bottlenecks vanishes (ZHU A.6);
+        ``"few bottlenecks"``: it does not, but the bottlenecks' share vanishes (ZHU Appendix A.6);
         ``"spread"``: neither, but no neuron keeps its influence (no theorem);
         ``"broken"``: a neuron keeps its influence.
     reports : tuple of GraphReport
@@ -156,7 +156,7 @@ def vertex_layers(graph: nx.DiGraph) -> list[list[Hashable]]:
 
 
 def from_graph(graph: nx.DiGraph, *, activation: str | Activation = "tanh") -> Network:
-    """Network on a directed acyclic graph (ZHU 2.2).
+    """Network on a directed acyclic graph (ZHU Section 2.2).
 
     Inputs and outputs of the network are in the order in which the graph lists them. Outputs are
     linear unless their vertex says otherwise, and may lie in different layers. The order of the
@@ -513,7 +513,7 @@ def _on_device(one: Layer) -> Layer:
 )
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A list of edges, any of which may share a weight (ZHU A.14).
+    """A list of edges, any of which may share a weight (ZHU (A.14)).
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ A group is declared where it first appears with its size: a whole number, ``m``,
 
 * ``->``, every neuron of the head reads every neuron of the tail;
 * ``=>``, neuron i of the head reads neuron i of the tail, counted around if there are fewer;
-* ``~>``, the value is added after the activation, without weight, neuron by neuron (ZHU A.12);
+* ``~>``, the value is added after the activation, without weight, neuron by neuron (ZHU (A.12));
 
 several names on a side mean all pairs of them. Groups that read nothing are the inputs, groups
 that nobody reads the outputs; neither may grow with m, as in ZHU Section 2.2.

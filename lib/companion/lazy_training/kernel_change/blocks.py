@@ -10,8 +10,8 @@ that its singular values are found among the neurons of two layers: :func:`hessi
 Golub–Kahan–Lanczos bidiagonalisation in the inner products G of the two, with full
 reorthogonalisation, on all blocks at once.
 
-The Hessian of d outputs together is a tensor (ZHU A.3), whose norm is a supremum over mixtures
-of the outputs,
+The Hessian of d outputs together is a tensor (ZHU Appendix A.3), whose norm is a supremum over
+mixtures of the outputs,
 
 .. math:: |H_f| = \sup_{|s| = 1} \Big| \sum_k s_k H_{f_k} \Big| , \qquad
    \max_k |H_{f_k}| \le |H_f| \le \Big( \sum_k |H_{f_k}|^2 \Big)^{1/2} ,
@@ -116,6 +116,9 @@ def hessian_blocks(
 ) -> HessianBlocks:
     """Spectral norms of the blocks of the Hessian of an output (ZHU Lemma A.2.2).
 
+    Of a head of the network (:meth:`traindyn.deep.Network.head`) they are the blocks of the sum of
+    a neuron of any layer, with its own weights (ZHU Lemma A.9.2).
+
     Parameters
     ----------
     network : Network
@@ -175,7 +178,7 @@ def hessian_blocks(
 def last_blocks(
     network: Network, weights: ArrayLike, point: ArrayLike, *, output: int = 0
 ) -> tuple[float, float]:
-    r"""Evaluate the norms of the blocks of the last hidden layer in closed form (ZHU 2.14).
+    r"""Evaluate the norms of the blocks of the last hidden layer in closed form (ZHU (2.14)).
 
     Only the output k reads that layer, so that the blocks fall apart neuron by neuron:
 
@@ -237,7 +240,7 @@ def vector_norm(
     max_rounds: int = 200,
     rng: RNG = 0,
 ) -> VectorNorm:
-    r"""Norm of the Hessian of all outputs together (ZHU Appendix A.3).
+    r"""Norm of the Hessian of all outputs together (ZHU Corollary A.3.1).
 
     An ascent: for a mixture s of the outputs take the leading singular vectors u, v of its
     Hessian, then the best mixture for these, :math:`s_k \propto u^T H_{f_k} v`. The norm is

@@ -10,7 +10,7 @@ until an input. A walk of length :math:`\ell` that ends at entry i of x contribu
 exactly, on every directed acyclic graph and at any width; for L layers
 :math:`L\, 2^{1 - L} |x|^2 / d`. It holds because the sign of a neuron does not depend on its
 modulus, nor on the modulus of its gradient, and distinct parents have uncorrelated signs. This
-is Proposition 2.4.4 of ZHU with equality.
+is ZHU Proposition 2.4.4 with equality.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def incoming_norms(
 def matrix_variances(
     network: Network, weights: ArrayLike, point: ArrayLike, *, output: int = 0
 ) -> MatrixVariances:
-    r"""Matrix variances of the proof of linearity (ZHU A.33), for an output of the last layer.
+    r"""Matrix variances of ZHU Lemma A.11.9, for an output of the last layer.
 
     With the scaled sums :math:`z_i` of the neurons of the last hidden layer that output k reads
 

@@ -1,4 +1,4 @@
-r"""Tails of Gaussian forms and matrices under a shift, with their constants (ZHU A.11.2 to A.11.8).
+r"""Tails of Gaussian forms and matrices under a shift, with constants (ZHU Lemmas A.11.4-A.11.8).
 
 Each function returns a threshold that a norm exceeds with probability at most p, whatever the
 shift of the Gaussian variables within a ball of radius R, which may depend on them: the proof of
@@ -111,7 +111,7 @@ def columns_threshold(matrices: Sequence[ArrayLike], radius: float, probability:
 
 
 def series_variance(matrices: ArrayLike) -> float:
-    r"""Matrix variance :math:`\nu = \max(|\sum B_k B_k^T|, |\sum B_k^T B_k|)` (ZHU A.31).
+    r"""Matrix variance :math:`\nu = \max(|\sum B_k B_k^T|, |\sum B_k^T B_k|)` (ZHU (A.31)).
 
     Parameters
     ----------

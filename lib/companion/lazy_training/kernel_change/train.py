@@ -2,7 +2,7 @@ r"""Full-batch gradient descent, and how much the tangent kernel moves on the wa
 
 The loss is :math:`L = \frac12 \sum_i (f(x_i) - y_i)^2`, not a mean: descent is stable up to
 about :math:`\eta = 2 / \lambda_{max}(K)`. Along the gradient flow
-:math:`|\nabla L|^2 = e^T K e \ge 2 \lambda_{min}(K) L`, e the errors (ZHU 2.16).
+:math:`|\nabla L|^2 = e^T K e \ge 2 \lambda_{min}(K) L`, e the errors (ZHU (2.16)).
 """
 
 from __future__ import annotations

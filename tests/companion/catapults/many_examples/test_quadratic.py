@@ -40,7 +40,7 @@ def test_jacobian_against_differences(model):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_example_is_the_map(seed):
-    """With a curvature that squares to 4: losses and kernels through a catapult."""
+    """With a curvature that squares to 4, through a catapult (ZHU Proposition B.13.1)."""
     rng = np.random.default_rng(seed)
     signs = 2 * np.sign(rng.standard_normal(9))
     model = QuadraticModel(rng.standard_normal((1, 9)), signs, scale=0.002)
@@ -92,7 +92,11 @@ def test_divergence_ends_the_run():
 
 
 def test_scalar_inputs_decouple():
-    """Losses of the two signs add up to those of the weights; kernel by ZHU (B.7), (B.8)."""
+    """Losses of the two signs add up to those of the weights; kernel by ZHU (B.7), (B.8).
+
+    The inputs of a sign could be no eigenvector (ZHU Proposition B.11.1), or the rest of the
+    residual could move (ZHU Proposition B.11.3).
+    """
     rng = np.random.default_rng(6)
     n, m = 9, 50
     x, y = rng.standard_normal((2, n))

@@ -36,7 +36,12 @@ def dense(network: deep.Network, weights: np.ndarray, x: np.ndarray, k: int) -> 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_blocks_and_outputs_together(name: str) -> None:
-    """Against the Hessian in the weights; two outputs together by a scan of all mixtures."""
+    """Against the Hessian in the weights; two outputs together by a scan of all mixtures.
+
+    A block could be that of other layers (ZHU Lemma A.2.2), the sum of the norms could lie below
+    the norm (ZHU Lemma A.11.1), or the norm of both outputs above that of the vector of their norms
+    (ZHU Corollary A.3.1).
+    """
     network = NETWORKS[name]()
     weights, x = start(network)
     hessians = [dense(network, weights, x, k) for k in range(2)]

@@ -52,7 +52,7 @@ def test_squares_are_those_of_the_gradient() -> None:
 
 
 def test_lower_bound() -> None:
-    """By hand for a cubic activation, and below the mean for ReLU."""
+    """ZHU Proposition 2.4.4: the bound for a cubic activation, and below the mean for ReLU."""
     constant = 15.0  # the sixth moment of a standard Gaussian
     assert propagation.gradient_moment_bound(constant, 3, 4) == 1
     np.testing.assert_allclose(propagation.gradient_moment_bound(0.5, 3, 4), 0.5**13)
@@ -64,7 +64,7 @@ def test_lower_bound() -> None:
 
 
 def test_matrix_variances() -> None:
-    """Against the sum itself, with gradients of every neuron; control: the layers exchanged."""
+    """The sum of ZHU Lemma A.11.9, with gradients of every neuron; control: layers exchanged."""
     network = deep.drop_edges(deep.densenet([4, 7, 6, 2]), 0.6, rng=3)
     rng = np.random.default_rng(0)
     weights, x = network.initial(rng=rng), rng.standard_normal(4)
@@ -93,7 +93,7 @@ def test_matrix_variances() -> None:
 
 
 def test_incoming_norms_are_blocks() -> None:
-    """The last column of blocks, by another route; and the gradients of the neurons."""
+    """Both norms of ZHU Lemma A.2.1: the last column of blocks, and gradients of the neurons."""
     network = deep.drop_edges(deep.densenet([4, 9, 8, 2]), 0.6, rng=1)
     rng = np.random.default_rng(0)
     weights, x = network.initial(rng=rng), rng.standard_normal(4)
@@ -113,7 +113,7 @@ def test_incoming_norms_are_blocks() -> None:
 
 
 def test_dependence_by_walking_the_graph() -> None:
-    """Ancestors of every vertex, and their in-degrees."""
+    """ZHU Proposition A.9.1 counts the ancestors of every vertex, and their in-degrees."""
     for network in (
         deep.drop_edges(deep.densenet([4, 9, 8, 3]), 0.2, rng=3),
         deep.drop_edges(deep.fully_connected([3, 20, 20, 20, 2]), 0.1, rng=4),

@@ -28,7 +28,7 @@ def exceeded(norms: np.ndarray, threshold: float) -> int:
 
 
 def test_form_and_vector() -> None:
-    """Controls: without the shift, without the mean."""
+    """ZHU Lemmas A.11.4 and A.11.7; controls: without the shift, without the mean."""
     rng = np.random.default_rng(0)
     b, a = rng.standard_normal(6), rng.standard_normal((DRAWS, 6))
     size = np.abs(a @ b) + R * np.linalg.norm(b)  # a shift along b
@@ -48,7 +48,7 @@ def test_form_and_vector() -> None:
 
 
 def test_columns() -> None:
-    """Control: without the part that grows with the number of columns."""
+    """ZHU Lemmas A.11.5 and A.11.6; control: without the part that grows with the columns."""
     rng = np.random.default_rng(1)
     matrices = rng.standard_normal((40, 5, 6)) / 3
     norm = max(np.linalg.norm(b, 2) for b in matrices)
@@ -62,7 +62,7 @@ def test_columns() -> None:
 
 
 def test_series() -> None:
-    """The shift along the leading singular pair; printed, the threshold is too low."""
+    """ZHU Lemma A.11.8, for a shift along the leading singular pair; as printed it is false."""
     rng = np.random.default_rng(2)
     matrices = rng.standard_normal((7, 4, 3)) / 20
     nu = series_variance(matrices)
@@ -81,7 +81,7 @@ def test_series() -> None:
 
 
 def test_product_supremum() -> None:
-    """Against a search over all shifts of two numbers each; control: shifts of half the length."""
+    """Against a search over all shifts (ZHU Lemma A.11.2); control: shifts of half the length."""
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((2, 30, 2))
     angles = np.linspace(0, np.pi / 2, 181)
