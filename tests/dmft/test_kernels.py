@@ -78,7 +78,7 @@ def test_errors_are_small_and_returned(references):
 
 
 def test_kernels_have_their_structure(references):
-    """Causality, symmetry, a hard direction without overlap, and exact second moments."""
+    """Causality, symmetry, a hard direction without overlap (MW C3), exact second moments."""
     kernels = references[4.0].kernels
     c, r, r_f = (x[:, :, 0, 0] for x in (kernels[0], kernels[2], kernels[4]))
     np.testing.assert_allclose(c, c.T)
@@ -114,7 +114,8 @@ PAIR = MultiIndex(two_layer_teacher((1.0, 1.0)), second_layer=(1.0, 2.0))
 def test_integration_by_parts_equals_the_derivative():
     """Response to the directions by two estimators, within 6 standard errors of 8 seeds.
 
-    The control, without the correction for overlaps, is far off.
+    They are the two forms of MW, Response to the target's directions. The control, without the
+    correction for overlaps, is far off.
     """
     options = {"delta": 4.0, "step_size": 1.0, "rng": 2, "paths": 4096, "seeds": 8}
     parts, gradient = (solve(PAIR, 5, star=star, **options) for star in ("parts", "gradient"))
@@ -137,7 +138,10 @@ def test_integration_by_parts_equals_the_derivative():
     ],
 )  # fmt: skip
 def test_against_gradient_descent(problem, delta, eta, steps):
-    """Two neurons, easy directions, jumps, noise: d = 300, mean of 24 runs.
+    """Two neurons, easy directions (MW C4), jumps, noise: d = 300, mean of 24 runs.
+
+    Overlaps, products and losses (MW, Training and test loss) are those of the recursion (MW,
+    Dynamical mean field equations).
 
     Each of at most 90 entries within 8 standard errors (false alarm 4e-6 in all, by Student's
     law) and an allowance of 0.01 for 1/d; half the delta (control) is rejected.

@@ -38,7 +38,7 @@ from traindyn.problems.multi_index import (
     ],
 )
 def test_thresholds_at_initialisation(problem, expected):
-    """Reference values to 0.1 %, never below the algorithmic threshold."""
+    """Reference values to 0.1 % (MW C1), never below the algorithmic threshold (MW C2)."""
     found = initial_threshold(problem)
     assert found == pytest.approx(expected, rel=1e-3)
     assert found > delta_alg(problem.target).threshold
@@ -63,7 +63,7 @@ def test_no_step_is_initialisation():
 
 @pytest.mark.parametrize(("step", "expected"), [(5, 2.84), (10, 3.84), (20, 5.28)])
 def test_reference_values_at_finite_times(step, expected):
-    """At eta t = 2.5, 5, 10: means of mean-field and null-branch values found elsewhere, 3 %."""
+    """MW C1 at eta t = 2.5, 5, 10: mean-field and null-branch values found elsewhere, to 3 %."""
     found = delta_star(MultiIndex(), step, step_size=0.5, rng=1, start=expected, paths=2**13)
     assert found.value == pytest.approx(expected, rel=0.03)
     assert found.error < 0.03 * expected
@@ -111,7 +111,7 @@ def test_half_point_covers_the_truth():
 
 
 def test_least_threshold_over_neurons():
-    """Neurons of both signs: the least threshold is that of the positive ones alone."""
+    """Neurons of both signs (MW C1): the least threshold is that of the positive ones alone."""
     options = {"step_size": 1.0, "rng": 0, "paths": 2**12, "seeds": 2, "start": 3.0}
     problem = MultiIndex(second_layer=(1.0, -1.0))
     both = delta_star(problem, 2, **options)

@@ -48,7 +48,7 @@ def spiked(order, level, *, dimension=500, samples=None, seed=0, scaling=1.0):
 def test_moments_of_the_spiked_tensor(order, level):
     """Every moment in closed form at finite n; false alarm 1e-6 each.
 
-    Controls: the volatility printed in (7.3), and a mean without the corrector.
+    Controls: the volatility printed in BGJ (7.3), and a mean without the corrector.
     """
     problem, size, found = spiked(order, level)
     exact = problem.step_moments(PLACE, step_size=size)
@@ -70,7 +70,8 @@ def test_moments_of_the_spiked_tensor(order, level):
 def test_second_order_of_the_spiked_tensor():
     """E Q^2 of r2 is four times the variance of the squared orthogonal gradient: order n.
 
-    At two sizes, so that an exponent is seen; m has no second order.
+    The last bound of BGJ Definition 2.1 is about this growth. At two sizes, so that an exponent
+    is seen; m has no second order.
     """
     for dimension in (200, 20_000):
         problem, _, found = spiked(3, "reduced", dimension=dimension)

@@ -51,7 +51,7 @@ def test_drift_with_ridge(k):
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_volatility(k):
-    """(7.3), with R^2 - m^2 for the R^2 - m that is typeset."""
+    """BGJ (7.3), with R^2 - m^2 for the R^2 - m that is typeset."""
     rest, factor = SQUARE - M**2, 4 * k * (k - 1) * SQUARE ** (k - 2)
     first = factor * M**2 + 4 * k * SQUARE ** (k - 1)
     expected = [[first, factor * M * rest], [factor * M * rest, factor * rest**2]]
@@ -61,7 +61,7 @@ def test_volatility(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_hessian(k):
-    """Display of Section 7.2: half the Hessian of the population loss."""
+    """Display of BGJ Section 7.2: half the Hessian of the population loss."""
     x = np.array([0.5, 0.3, -0.7, 0.2])
     square, v = x @ x, np.eye(4)[0]
     grad_r2 = 2 * (x - x[0] * v)
@@ -75,7 +75,7 @@ def test_hessian(k):
 
 
 def test_informative_points():
-    """Proposition 3.2 (2) with (7.5): both signs of both roots of the equation for R^2."""
+    """BGJ Proposition 3.2 (2) with (7.5): both signs of both roots of the equation for R^2."""
     signal = 4.0
     found = printed_informative(SpikedTensor(3, 9, signal), c_delta=1.0)
     roots = np.roots([signal**-2, 0, 0, -1, 1])  # rho^4 / lambda^2 - rho + 1
@@ -86,14 +86,14 @@ def test_informative_points():
 
 
 def test_ridge_on_the_equator():
-    """Section 7.1: u2 = c - alpha/2, provided alpha < alpha_c(2) = 2 c."""
+    """BGJ Section 7.1: u2 = c - alpha/2, provided alpha < alpha_c(2) = 2 c."""
     assert printed_ridge_equator(c_delta=0.9, ridge=0.4).r2 == pytest.approx(0.9 - 0.2)
     assert printed_critical_ridge(c_delta=0.9) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("k", [3, 4])
 def test_diverging_signal(k):
-    """(3.3)."""
+    """BGJ (3.3): a drift linear in m."""
     law = printed_diverging_equator(SpikedTensor(k, 9, 1.0), 0.4)
     m, r2 = 1.3, 0.8
     drift = [2 * m * (k * 0.4 - k * r2 ** (k - 1)), -4 * k * r2 ** (k - 1) * (r2 - 1)]
@@ -104,7 +104,7 @@ def test_diverging_signal(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_double_blow_up(k):
-    """(3.5), the same as (7.8)."""
+    """BGJ (3.5), the same as BGJ (7.8)."""
     law, m, r = printed_double(SpikedTensor(k, 9, SIGNAL)), 1.3, -0.4
     drift = [2 * k * (SIGNAL * (k == 2) * m ** (k - 1) - 1), -4 * k**2 * r]
     np.testing.assert_allclose(law.drift(np.array([m, r])), drift, rtol=1e-12)
@@ -121,14 +121,14 @@ def binary(precision=np.inf, ridge=0.1):
 
 
 def test_preactivations():
-    """Lemma 8.1: m_i (1 + Z_i) + Z_i,perp with independent Z_i, and (8.1)."""
+    """BGJ Lemma 8.1: m_i (1 + Z_i) + Z_i,perp with independent Z_i, and (8.1)."""
     expected = np.array([[1.0 + 0.7, 0.2], [0.2, 0.64 + 0.5]]) / 2.0
     found = printed_two_layer.printed_covariance(HERE, precision=2.0)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_exponential_bounds():
-    """Fact 8.1, exp(theta v m + theta^2 v^2 R / (2 lambda)), and the proof of Lemma 10.2."""
+    """BGJ Fact 8.1, exp(theta v m + theta^2 v^2 R / (2 lambda)); the proof of BGJ Lemma 10.2."""
     theta, v, m, gram, precision = 1.4, -0.6, 0.3, 0.5, 2.0
     bound = np.exp(theta * v * m + theta**2 * v**2 * gram / (2 * precision))
     found = printed_exponential_moment_bound(theta * v, m, m**2 + gram, precision=precision)
@@ -139,7 +139,7 @@ def test_exponential_bounds():
 
 
 def test_losses():
-    """Section 8.2: the three values of the loss at fixed points."""
+    """BGJ Section 8.2: the three values of the loss at fixed points."""
     ridge = 0.1
     size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
     tail = np.log1p(np.exp(-size))
@@ -150,7 +150,7 @@ def test_losses():
 
 @pytest.mark.parametrize("m", [[1.0, 0.8], [1.0, -0.8], [-0.5, 0.3]])
 def test_second_moments(m):
-    """Section 8.3: V between the second-layer weights at infinite precision."""
+    """BGJ Section 8.3: V between the second-layer weights at infinite precision."""
     u = HERE._replace(m=np.array(m)[:, None])
     v, m = HERE.v, np.array(m)
     own = expit(-v * m)
@@ -160,7 +160,7 @@ def test_second_moments(m):
 
 
 def test_diffusion_on_the_circle():
-    """Proposition 4.3: plus sign before the sum; rank-one noise."""
+    """BGJ Proposition 4.3: plus sign before the sum; rank-one noise."""
     problem, ridge = binary(), 0.1
     size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
     a = np.sqrt(size) * np.array([0.6, 0.8])
@@ -172,7 +172,7 @@ def test_diffusion_on_the_circle():
 
 
 def test_kink():
-    """Remark 7: the response of a neuron with m_i = 0 vanishes."""
+    """BGJ Remark 7: the response of a neuron with m_i = 0 vanishes."""
     u = HERE._replace(m=np.array([[0.0], [0.8]]))
     found = printed_kink_response(binary(), u)
     assert found[0, 0] == 0

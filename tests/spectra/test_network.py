@@ -73,7 +73,7 @@ def test_block_of_a_single_neuron_is_the_hessian(three_neurons):
 
 
 def test_lowest_eigenvalue_of_a_wide_network():
-    """Between the lowest block and O(1/m) above it, with the signs and not without."""
+    """Between the lowest block and O(1/m) above, with the signs (MW, Sign of the output weight)."""
     signs = np.where(np.arange(8) % 2, -1.0, 1.0)
     problem = MultiIndex(second_layer=signs)
     data, theta = problem.sample(120, 20, rng=3), problem.initial(20, rng=4) / 2
@@ -108,7 +108,7 @@ def test_extreme_eigenpairs(side, monkeypatch):
 
 
 def test_outlier_is_the_predicted_one():
-    """Initial Hessian above its threshold: value, next value and overlap; none below."""
+    """Initial Hessian above its threshold (MW C5): value, next value and overlap; none below."""
     problem, d = MultiIndex(), 600
     predicted = solve(problem, 0, delta=6.0, step_size=0.5, rng=0).hard_subspace(0)
     found = []
@@ -138,7 +138,7 @@ def test_single_precision_data_lose_nothing_in_the_sums():
 
 
 def test_residue_is_the_projector():
-    """Of the eigenvalues inside, for a matrix and for the entry of a limit law."""
+    """Of the eigenvalues inside (MW C9), for a matrix and for the entry of a limit law."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((7, 7))
     matrix = matrix + matrix.T

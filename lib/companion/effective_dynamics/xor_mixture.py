@@ -82,7 +82,7 @@ def penalty(statistics: Statistics) -> float:
 
 
 def gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
-    r"""Gradient of :math:`R^\perp_{jk}` in the first layer, shape (K, N) (BGJ 9.3, corrected).
+    r"""Gradient of :math:`R^\perp_{jk}` in the first layer, shape (K, N) (BGJ (9.3), corrected).
 
     .. math:: \nabla_{W_i} R^\perp_{jk} = W_k^\perp \delta_{ij} + W_j^\perp \delta_{ik} .
 

@@ -2,8 +2,8 @@ r"""Dynamical mean field theory of full-batch gradient descent, as a closed recu
 
 With n samples in d dimensions, :math:`n / d \to \delta`, and a number of steps that does not
 grow, the preactivations :math:`V(t) \in R^m` of a training sample follow an effective process
-(MW, dynamical mean field theory). With the force :math:`F` of
-:class:`~traindyn.problems.multi_index.model.MultiIndex`, step size :math:`\eta` and
+(MW, Dynamical mean field equations). With the force :math:`F` of
+:class:`~traindyn.problems.multi_index.MultiIndex`, step size :math:`\eta` and
 :math:`(W(0), W(1), \dots, V_*)` jointly Gaussian, of covariances
 :math:`C(t, s), C(t, *), I_k`,
 
@@ -29,12 +29,13 @@ recursion forward in time, in which only expectations over (V, W, V_*) need samp
 
 Responses to W are propagated path by path. The response to :math:`V_*` needs no derivative
 of the target: Gaussian integration by parts gives
-:math:`R_F(t, *) = E[F(t) V_*^T] - \sum_{s \le t} R_F(t, s) C(s, *)`.
+:math:`R_F(t, *) = E[F(t) V_*^T] - \sum_{s \le t} R_F(t, s) C(s, *)` (MW, Response to the
+target's directions).
 
 Two means keep the sampling error small: the innovations are scrambled Sobol points (at ten
 steps the error of C(t, t) is ten times below that of independent draws), and they are whitened
 against all earlier ones, so that second moments of (W, V_*) over the paths are exactly C. The
-loss of a fresh sample has W in the place of V.
+loss of a fresh sample has W in the place of V (MW, Training and test loss).
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class Kernels(NamedTuple):
     correlation : ndarray, shape (T + 1, T + 1, m, m)
         C(t, s), of neurons at two times.
     overlap : ndarray, shape (T + 1, m, k)
-        ``C(t, *)``, with the target's directions.
+        C(t, *), with the target's directions: of order one along easy ones at most (MW C3 and
+        C4).
     response : ndarray, shape (T + 1, T + 1, m, m)
         R(t, s), zero unless t > s.
     force_correlation : ndarray, shape (T + 1, T + 1, m, m)
@@ -82,7 +84,7 @@ class Kernels(NamedTuple):
     force_star : ndarray, shape (T + 1, m, k)
         ``R_F(t, *)``.
     train_loss, test_loss : ndarray, shape (T + 1,)
-        Losses of a training sample and of a fresh one.
+        Losses of a training sample and of a fresh one (MW, Training and test loss).
     """
 
     correlation: Array
@@ -111,7 +113,7 @@ class Moments(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Sampled effective paths.
+    """Sampled effective paths (MW, Law of the preactivations).
 
     Attributes
     ----------
@@ -186,14 +188,14 @@ class MeanField:
         side: str = "left",
         seed: int | None = None,
     ) -> HardSubspace:
-        """Return the Hessian's predicted edge and informative outliers at one step.
+        """Return the Hessian's predicted edge and informative outliers at one step (MW C5).
 
         Parameters
         ----------
         step : int
             One of those kept.
         neuron : int, default 0
-            Which block (MW, wide networks); for a single neuron the whole Hessian.
+            Which block; for a single neuron the whole Hessian.
         hard : array_like, shape (k, r), optional
             Orthonormal basis of the hard subspace. Default: computed from the target.
         side : {"left", "right"}
@@ -271,7 +273,7 @@ def solve(
     noise: float = 1.0,
     workers: int | None = None,
 ) -> MeanField:
-    """Solve the mean-field equations forward in time.
+    """Solve the mean-field equations forward in time (MW, Dynamical mean field equations).
 
     Parameters
     ----------

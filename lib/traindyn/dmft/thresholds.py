@@ -2,10 +2,10 @@ r"""Thresholds: from how many samples per dimension on the Hessian is informativ
 
 :math:`\delta^*(t)` is the least delta at which the Hessian after t steps has an informative
 negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
-:class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
-delta, so a quadratic through a few values finds it; all deltas share their random numbers, and
-every seed has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
-\delta_j^*(t)` (MW, main theorem, restricted to eigenvalues below min(0, edge)).
+:class:`~traindyn.laws.HardSubspace` reaches one. It is smooth and increasing in delta, so a
+quadratic through a few values finds it; all deltas share their random numbers, and every seed
+has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
+\delta_j^*(t)` (MW C1, restricted to eigenvalues below min(0, edge)).
 
 The cost of the mean-field equations grows like the cube of the number of steps.
 """
@@ -167,7 +167,7 @@ def delta_star(
     seeds: int = 4,
     workers: int | None = None,
 ) -> Threshold:
-    """Threshold after a number of steps.
+    """Threshold after a number of steps (MW C1).
 
     Parameters
     ----------

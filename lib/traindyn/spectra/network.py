@@ -5,16 +5,17 @@ blocks
 
 .. math:: H_{jl} = \frac1n \sum_i g_{jl}(u_i, y_i)\, x_i x_i^T ,
 
-with the weights of :class:`~traindyn.problems.multi_index.model.MultiIndex` (MW, Hessian; the
-factor 1/n is missing in the proof there). For a single neuron H is the matrix of
+with the weights of :class:`~traindyn.problems.multi_index.MultiIndex` (the factor 1/n is
+missing in print: MW, Scale of the Hessian in the proof). For a single neuron H is the matrix of
 :mod:`traindyn.laws.hard_subspace`. For several, the part of order 1/m in a diagonal block is
 dropped and
 
 .. math:: H_j = \frac1n \sum_i a_j\, \ell'(y_i, f_i)\, \sigma''(u_{ij} + b_j)\, x_i x_i^T , \qquad
           \min_j \lambda_{\min}(H_j) \le \lambda_{\min}(H) \le \min_j \lambda_{\min}(H_j) + O(1/m)
 
-for a convex loss. The sign of :math:`a_j` is part of the block: without it, the lower edge of a
-block with :math:`a_j < 0` would be the upper one.
+for a convex loss (MW, Block-diagonal approximation, low-lying eigenvalues). The sign of
+:math:`a_j` is part of the block: without it, the lower edge of a block with :math:`a_j < 0` would
+be the upper one (MW, Sign of the output weight).
 """
 
 from __future__ import annotations

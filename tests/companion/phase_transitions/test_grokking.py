@@ -25,7 +25,7 @@ def limit():
 
 
 def test_gap_is_the_limit_of_the_whole_equations(limit):
-    """delta times the gap tends to it at the rate 1/delta; a tenth more is rejected."""
+    """The gap at large delta (MW C11): delta times it has this limit; a tenth more is rejected."""
     errors = []
     for delta in (100.0, 400.0, 1600.0):
         found = solve(GELU, STEPS, delta=delta, step_size=ETA, rng=0, paths=2**15, seeds=2).kernels

@@ -76,6 +76,7 @@ def test_responses_are_those_of_pushed_runs(wide):
 def test_against_theory():
     """Two neurons, d = 300: mean of 20 runs, as in the test of the recursion itself.
 
+    Kernels are averages over samples and over coordinates (MW, Law of the preactivations).
     Each entry within 8 standard errors and an allowance of 0.02 for 1/d; half the delta
     (control) is rejected.
     """

@@ -40,7 +40,7 @@ SUM, DIFFERENCE = np.array([[ROOT], [ROOT]]), np.array([[ROOT], [-ROOT]])
     ids=repr,
 )
 def test_number_of_hard_directions(target, rank):
-    """All or nothing: even targets are hard, others here easy."""
+    """All or nothing (MW, Easy and hard directions): even targets are hard, others here easy."""
     found = decompose(target)
     assert found.hard.shape == (target.k, rank)
     assert found.easy.shape == (target.k, target.k - rank)
@@ -59,7 +59,7 @@ def test_number_of_hard_directions(target, rank):
     ids=repr,
 )
 def test_symmetric_pairs_have_a_hard_difference(target):
-    """The difference is hard, the sum easy, whatever the order of the axes."""
+    """The difference is hard, the sum easy (MW, Symmetric target), whatever the order of axes."""
     found = decompose(target)
     np.testing.assert_allclose(np.abs(found.hard.T @ DIFFERENCE), 1.0, atol=1e-9)
     np.testing.assert_allclose(np.abs(found.easy.T @ SUM), 1.0, atol=1e-9)

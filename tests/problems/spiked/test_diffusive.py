@@ -65,9 +65,9 @@ def euler(diffusion, start, time, steps, rng):
 
 @pytest.mark.parametrize(("order", "signal"), [(2, 0.8), (2, 1.3), (3, 2.0)])
 def test_one_step_tends_to_the_equator_limit(order, signal):
-    """Premises of Prop. 3.3 at several places: drift and volatility, errors ~ 1/sqrt(n) or less.
+    """Premises of BGJ Proposition 3.3 at several places: drift and volatility to 1/sqrt(n).
 
-    The volatility printed in Section 7.3 is rejected.
+    The volatility printed in BGJ Section 7.3 is rejected.
     """
     n, c = 10**12, 0.7
     problem = SpikedTensor(order, n, signal=signal, ridge=0.3)
@@ -99,7 +99,7 @@ def scaled_step(problem, u, c_delta):
 
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_diverging_signal_keeps_a_power_of_the_overlap(order):
-    """One step at signal 1.4 n^((k-2)/2); the drift printed in (3.3) is linear and rejected."""
+    """One step at signal 1.4 n^((k-2)/2); the linear drift of BGJ (3.3) is rejected."""
     n, ratio, c = 10**12, 1.4, 0.7
     base = SpikedTensor(order, n, signal=1.0)
     problem = with_diverging_signal(base, ratio)
@@ -124,7 +124,7 @@ def test_variance_at_the_equator():
     """sqrt(n) m is N(0, v(t)) and sqrt(n) (r2 - 1) has its own law, independent.
 
     1000 replicas, n = 4000: chi-square tests of the variances, Kolmogorov-Smirnov of m at
-    the last time, correlation; false alarm 1e-6 each. The printed (3.5) is rejected, in its
+    the last time, correlation; false alarm 1e-6 each. BGJ (3.5) as printed is rejected, in its
     drift of m and in its radius.
     """
     signal, times = 0.6, np.array([0.05, 0.1, 0.2])
@@ -153,7 +153,7 @@ def test_variance_at_the_equator():
 
 
 def test_equator_limit_for_any_step_size_and_its_printed_form():
-    """Coefficients at (0, c); what (3.5) prints at c = 1 differs in three places."""
+    """Coefficients at (0, c); what BGJ (3.5) prints at c = 1 differs in three places."""
     for order in (2, 3, 4):
         c, k, signal = 0.7, order, 0.6
         limit = fluctuations(
@@ -227,7 +227,7 @@ def first_exits(step, constants, starts, level, rng, step_size, steps):
 
 @pytest.mark.parametrize(("order", "ratio"), [(3, 0.5), (4, 0.3)])
 def test_explosion_at_every_signal_ratio(order, ratio):
-    """Share of paths that leave |sqrt(n) m| < 8 by t = 1, below the printed threshold ratio 1.
+    """Share of paths that leave |sqrt(n) m| < 8 by t = 1, below the threshold of BGJ (3.3).
 
     2000 replicas of the chain at n = 2000 against 2000 of the limit (Euler-Maruyama): exact
     test of two shares, false alarm 1e-6. The printed linear limit sends nobody there; and

@@ -85,7 +85,7 @@ def newton_limits(problem, c_delta):
 
 
 def test_classification_without_ridge():
-    """Proposition 3.2 for even and odd orders, both sides of the threshold."""
+    """BGJ Proposition 3.2 for even and odd orders, both sides of the threshold."""
     for order in ORDERS:
         threshold = critical_signal(order, c_delta=1.0)
         below = equilibria(SpikedTensor(order, 100, signal=0.99 * threshold), c_delta=1.0)
@@ -101,7 +101,7 @@ def test_classification_without_ridge():
 
 
 def test_values_and_eigenvalues_without_ridge():
-    """Closed eigenvalues at the informative points; thresholds of (7.4)."""
+    """Closed eigenvalues at the informative points; thresholds of BGJ (7.4)."""
     for order, expected in ((2, 1.0), (3, 16 / 3**1.5), (4, 6.75), (5, 14.101102)):
         assert math.isclose(critical_signal(order, c_delta=1.0), expected, rel_tol=1e-7)
         scaled = critical_signal(order, c_delta=0.3)
@@ -123,7 +123,7 @@ def test_values_and_eigenvalues_without_ridge():
 
 @pytest.mark.parametrize("order", [3, 5])
 def test_odd_orders_have_no_negative_fixed_point(order):
-    """The printed mirror images move, and starts with m < 0 end at (0, c)."""
+    """Mirror images, as BGJ Proposition 3.2 has them, move, and starts with m < 0 end at (0, c)."""
     problem = SpikedTensor(order, 100, signal=2.0 * critical_signal(order, c_delta=1.0))
     sizes = [
         (u.m > 0, drift_size(problem, u, 1.0)) for u in printed_informative(problem, c_delta=1.0)
@@ -145,7 +145,7 @@ def test_domain_is_the_step_size_not_one():
 
 
 def test_barrier_vanishes_with_the_step_size():
-    """Remark 3: m_dagger ~ (c^(k-1) / signal)^(1/(k-2)) and m_star -> signal^(1/k)."""
+    """BGJ Remark 3: m_dagger ~ (c^(k-1) / signal)^(1/(k-2)) and m_star -> signal^(1/k)."""
     for order in (3, 4):
         problem = SpikedTensor(order, 100, signal=5.0)
         saddle, best = informative(problem, c_delta=1e-4)

@@ -27,7 +27,7 @@ def some_point(n, seed=0):
 
 
 def jacobian_of_statistics(point):
-    """Gradients of m and r2 as rows (BGJ 7.1)."""
+    """Gradients of m and r2 as rows (BGJ (7.1))."""
     rows = np.zeros((2, point.x.size))
     rows[0, 0] = 1.0
     rows[1, 1:] = 2.0 * point.x[1:]
@@ -65,7 +65,7 @@ def test_loss_is_the_squared_distance_to_the_rank_one_tensor():
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_law_of_the_gradient_is_exact(order):
-    """Mean and covariance by linearity in the tensor, without sampling (BGJ 7.2).
+    """Mean and covariance by linearity in the tensor, without sampling (BGJ (7.2)).
 
     The gradient is A vec(Y) + b; the covariance is A A^T. Noise of the same size for every
     direction, V without its second term, is rejected.
@@ -98,7 +98,7 @@ def test_population_hessian(order):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_population_loss_and_its_drift(order):
-    """Derivative along x is the gradient; (3.4) is the chain rule along the flow."""
+    """Derivative along x is the gradient; BGJ (3.4) is the chain rule along the flow."""
     problem, point = SpikedTensor(order, 4, signal=1.7, ridge=0.3), some_point(4)
 
     def loss(x):
@@ -131,7 +131,7 @@ def test_loss_drift_as_the_source_expands_it():
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_volatility_is_the_projected_noise(order):
-    """J V J^T with leading axes; the printed (7.3) is rejected."""
+    """J V J^T with leading axes; what BGJ (7.3) prints is rejected."""
     problem, points = SpikedTensor(order, 5, signal=1.7), [some_point(5, seed) for seed in (0, 1)]
     stacked = Statistics(*map(np.stack, zip(*map(problem.statistics, points), strict=True)))
     for found, point in zip(problem.volatility(stacked), points, strict=True):
@@ -174,9 +174,9 @@ def mean_p_value(samples, expected):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
 def test_step_moments_tend_to_drift_and_volatility(order, ridge):
-    """Theorem 2.2 in its premises (2.2)-(2.3): errors of order 1/n, ten at a time.
+    """BGJ Theorem 2.2 in its premises (2.2)-(2.3): errors of order 1/n, ten at a time.
 
-    With ridge the drift printed in Section 7.1 does not converge.
+    With ridge the drift printed in BGJ Section 7.1 does not converge.
     """
     u, c = Statistics(0.5, 0.8), 0.7
 
@@ -386,7 +386,7 @@ def test_origin_stands_still():
 def test_effective_dynamics_against_independent_integrations(
     order, signal, c_delta, start, time, expected
 ):
-    """End points of (3.1) from another integrator."""
+    """End points of BGJ (3.1) from another integrator."""
     problem = SpikedTensor(order, 100, signal=signal)
     options = {"c_delta": c_delta, "rule": NO_RULE, "rtol": 1e-11, "atol": 1e-13}
     path = ode.solve(problem, Statistics(*map(np.asarray, start)), [time], **options)
@@ -394,7 +394,7 @@ def test_effective_dynamics_against_independent_integrations(
 
 
 def test_sgd_follows_the_effective_dynamics_at_the_rate_of_its_fluctuations():
-    """Covariance of sqrt(n) (u - limit) at two times against linear noise (Prop. 3.1).
+    """Covariance of sqrt(n) (u - limit) at two times against linear noise (BGJ Proposition 3.1).
 
     400 replicas, chi-square test of each variance, false alarm 1e-6; the printed (7.3),
     with a third of the noise of the radius, is rejected.
@@ -434,7 +434,7 @@ def test_sgd_follows_the_effective_dynamics_at_the_rate_of_its_fluctuations():
 
 
 def test_subcritical_steps_follow_the_flow_without_corrector():
-    """Step size n^(-3/2): the radius collapses, the critical drift is far off."""
+    """BGJ Proposition 3.1 at n^(-3/2): the radius collapses, the critical drift is far off."""
     n = 4000
     problem, start = SpikedTensor(2, n, signal=1.5), Statistics(np.array(0.3), np.array(1.3))
     times = np.linspace(0.02, 0.5, 25)

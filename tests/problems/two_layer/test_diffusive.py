@@ -68,7 +68,7 @@ def packed_drift(problem, u):
 
 @pytest.mark.parametrize(("problem", "base"), BASES)
 def test_drift_is_the_linearised_flow(problem, base):
-    """Numerical Jacobian of the limit drift; the sign printed in 4.3 and 5.1 is rejected."""
+    """Numerical Jacobian of the drift; the sign of BGJ Propositions 4.3 and 5.1 is rejected."""
     kept = coordinates(problem, base)
     u = np.concatenate([base.v, base.m.ravel()])
     columns = []
@@ -107,7 +107,7 @@ def test_noise_is_that_of_the_gradient(problem, base):
 
 
 def test_ranks_and_entries_of_the_source():
-    """Rank one with alpha^2 a_i a_j; rank two with 3 alpha^2 and -alpha^2."""
+    """Rank one, alpha^2 (BGJ Proposition 4.3); rank two, 3 and -1 of it (BGJ Proposition 5.1)."""
     noise = around(BINARY, RING).noise
     a = np.tile(RING.v, 2)
     np.testing.assert_allclose(noise, 0.01 * np.outer(a, a), atol=1e-15)
@@ -175,7 +175,7 @@ def p_value(samples, expected):
 
 
 def test_ring_of_the_binary_mixture():
-    """Variance of p along the chain (Prop. 4.3 corrected), printed sign rejected; rank one."""
+    """Variance of p along the chain (BGJ Proposition 4.3), printed sign rejected; rank one."""
     times, replicas = np.array([1.0, 5.0, 12.0]), 400
     u = blown_up_paths(BINARY, RING, times, replicas, seed=1)
     p = radial_part(BINARY, RING, u)[..., 0]

@@ -67,7 +67,7 @@ def test_all_of_them_stand_still(problem):
 
 
 def test_sizes_and_losses_of_the_source():
-    """C_alpha and the losses; the printed loss on the ring and logit(-4 alpha) are rejected."""
+    """C_alpha and losses of BGJ Propositions 4.2 and 9.3; the printed ones are rejected."""
     for ridge, expected in ((0.05, 2.19722), (0.1, 1.38629), (0.2, 0.40547)):
         np.testing.assert_allclose(classes(replace(BINARY, ridge=ridge)).sizes, expected, atol=1e-5)
     for ridge, expected in ((0.05, 1.38629), (0.1, 0.405465)):
@@ -156,7 +156,7 @@ def test_components_by_brute_force(kind, width):
 
 
 def test_components_of_the_source():
-    """39 of which 24 stable points at width four, one stable component beyond."""
+    """BGJ Proposition 9.3: 39, of which 24 stable points; one stable component beyond width 4."""
     found = components(XOR)
     stable = [each for each in found if each.stable]
     assert len(found) == 39 and len(stable) == 24
@@ -171,7 +171,7 @@ def test_components_of_the_source():
 
 
 def test_success_probability():
-    """All patterns counted one by one, against the closed form and (5.2)."""
+    """All patterns counted one by one, against the closed form and BGJ (5.2)."""
     for width in (4, 5, 6):
         good = sum(len(set(pattern)) == 4 for pattern in itertools.product(range(4), repeat=width))
         assert math.isclose(success_probability(width), good / 4**width, rel_tol=1e-14)

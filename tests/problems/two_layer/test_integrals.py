@@ -278,8 +278,9 @@ def test_four_neurons_by_three_ways(precision):
 def test_drift_is_minus_the_population_gradient(problem):
     """Means over draws in full dimension: 200 000 gradients, false alarm 1e-6 each entry.
 
-    Nine neurons take the rule as it is. The integrals for noise that is independent from
-    neuron to neuron, as the source prints it, are rejected.
+    The integrals make the drift of BGJ Propositions 4.1 and 9.1. Nine neurons take the rule as
+    it is. The integrals for noise that is independent from neuron to neuron, as the source prints
+    it, are rejected.
     """
     K, d = problem.width, problem.signal
     rng = np.random.default_rng(3)

@@ -62,7 +62,7 @@ def minus_gradient(problem, statistics, loss=limit.loss, h=1e-6):
 
 @pytest.mark.parametrize("problem", [BINARY, XOR, TURNED, UNEVEN])
 def test_drift_is_the_gradient_flow_of_the_loss(problem):
-    """Off the kinks; of XOR the printed drift, reduction and loss are rejected."""
+    """Off the kinks; the drift of BGJ Proposition 9.2, its reduction and its loss are rejected."""
     rng = np.random.default_rng(1)
     wrong, reduced, slopes = [], [], []
     for _ in range(10):
@@ -90,7 +90,7 @@ def test_agrees_with_the_problem_itself(problem):
 
 @pytest.mark.parametrize("problem", [BINARY, replace(XOR, width=2), replace(TURNED, width=2)])
 def test_is_the_limit_of_high_precision(problem):
-    """The distance to the drift at precision 1e3, 1e4, 1e5 falls like its inverse."""
+    """Drifts at precision 1e3, 1e4, 1e5 tend to that of BGJ Propositions 4.2 and 9.2."""
     rng = np.random.default_rng(3)
     for _ in range(3):
         overlaps = rng.uniform(0.5, 1.5, size=(2, problem.signal))
@@ -108,7 +108,7 @@ def test_is_the_limit_of_high_precision(problem):
 
 
 def test_response_at_high_precision():
-    """Responses of XOR against the integrals; the sign slip in the proof of 9.2 is rejected."""
+    """Responses of XOR against the integrals; the proof of BGJ Proposition 9.2 has a sign slip."""
     problem = replace(XOR, width=2)
     here = Statistics(np.array([0.7, -1.1]), np.array([[-0.8, 0.4], [0.5, -0.9]]), 0.3 * np.eye(2))
     found = integrals.evaluate(replace(problem, precision=1e5), here, None).A
@@ -117,7 +117,7 @@ def test_response_at_high_precision():
 
 
 def test_kink_is_the_average_of_both_sides():
-    """m_1 = 0 in the binary mixture; Remark 7, by which the response vanishes, is rejected."""
+    """m_1 = 0 in the binary mixture; BGJ Remark 7, by which the response is zero, is rejected."""
     sharp = replace(BINARY, precision=1e7)
     for overlap, expected in ((0.6, -0.2102), (-0.6, -0.2898)):
         here = Statistics(np.array([1.0, 1.1]), np.array([[0.0], [overlap]]), 0.4 * np.eye(2))

@@ -34,6 +34,8 @@ FOURTH_MOMENT_CONSTANT = 2.0 + math.sqrt(10.0)
 def negative_probability(m: float, square: float, *, precision: float) -> float:
     r"""Probability :math:`\Phi(-\sqrt\lambda\, m / |W_i|)` that an input is not answered.
 
+    For m > 0 it vanishes as the precision grows (BGJ Lemma 8.3).
+
     Parameters
     ----------
     m : float

@@ -46,7 +46,7 @@ def escape_curve(
     .. math:: m(t)^2 \approx \frac{\lambda - c_\delta}
               {1 + n (\lambda - c_\delta) G^{-2} e^{-8 (\lambda - c_\delta) t}} :
 
-    the diffusion at the equator (BGJ 3.2) stitched to the flow that leaves it. A start whose
+    the diffusion at the equator (BGJ (3.2)) stitched to the flow that leaves it. A start whose
     radius is not c_delta adds an error of order :math:`n^{-c_\delta / (\lambda - c_\delta)}`,
     what is left of it at the time of the escape.
 

@@ -1,4 +1,4 @@
-"""SGD on spiked PCA in the window around the critical signal (BGJ Section 7.4)."""
+"""SGD on spiked PCA in the window around the critical signal (beyond the source)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ almost surely: no function of the label and of the other coordinates correlates 
 Hard subspaces add up (condition on the coarser information and use the tower property), so
 there is a largest one. It is found from above: start with all of :math:`R^k`, split off every
 direction that some function of the label and of the directions already split off
-correlates with, repeat (MW, easy and hard subspaces). Additive noise changes nothing: its
+correlates with, repeat (MW, Easy and hard directions). Additive noise changes nothing: its
 characteristic function has no zero.
 """
 

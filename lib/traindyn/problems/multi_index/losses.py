@@ -2,7 +2,7 @@ r"""Losses of a prediction f against a label y, with derivatives in the predicti
 
 Dynamical mean field theory and the Hessian need :math:`\ell' = \partial_f \ell` and
 :math:`\ell'' = \partial_f^2 \ell`. Whether :math:`\ell'` is bounded decides whether the
-Hessian has a left edge at all when labels are unbounded (MW, generic regularity).
+Hessian has a left edge at all when labels are unbounded (MW, Square loss).
 """
 
 from __future__ import annotations

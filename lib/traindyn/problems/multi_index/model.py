@@ -215,7 +215,8 @@ class MultiIndex:
         The Hessian's own for a single neuron. For several the positive semi-definite part,
         of order 1/m on vectors supported on one block, is dropped:
         ``a_j l'(y, f) sigma''(u_j + b_j)``; the smallest eigenvalue of the whole Hessian is
-        that of the lowest block up to O(1/m) (MW, wide networks).
+        that of the lowest block up to O(1/m) (MW, Block-diagonal approximation, low-lying
+        eigenvalues).
 
         Parameters
         ----------

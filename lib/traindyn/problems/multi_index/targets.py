@@ -342,7 +342,7 @@ def symmetric_pair(
     """Return a symmetric function of two coordinates, the mean of g over their two orders.
 
     The difference of the coordinates is hard for every one of them; their sum is easy in
-    general, but not if the function is even (MW, easy and hard subspaces, corrected).
+    general, but not if the function is even (MW, Symmetric target, the easy direction, corrected).
 
     Parameters
     ----------

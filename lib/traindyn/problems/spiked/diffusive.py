@@ -153,7 +153,7 @@ def small_noise(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
     .. math:: du = \big(h(u) + \tfrac1n h_1(u)\big)\, dt
               + \sqrt{\tfrac{c_\delta}{n} J V J^T(u)}\; dB, \qquad u = (m, r_\perp^2),
 
-    whose drift is that of one step of SGD exactly: h is the effective dynamics (BGJ 3.1), and
+    whose drift is that of one step of SGD exactly: h is the effective dynamics (BGJ (3.1)), and
     h_1 as in :func:`mean_shift`. The ballistic limit and every diffusive one of this room are
     limits of it, so that it also covers the passage from the equator to the informative fixed
     points, for which BGJ Section 3 would stitch them together. It is good as long as one step
@@ -196,7 +196,7 @@ def small_noise(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
 
 
 def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
-    r"""Limit of :math:`(\tilde m, r_\perp^2) = (\sqrt n\, m, r_\perp^2)` (BGJ 3.2).
+    r"""Limit of :math:`(\tilde m, r_\perp^2) = (\sqrt n\, m, r_\perp^2)` (BGJ (3.2)).
 
     .. math::
 

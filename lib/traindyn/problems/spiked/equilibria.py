@@ -91,7 +91,7 @@ def informative(problem: SpikedTensor, *, c_delta: float) -> tuple[Equilibrium, 
 
     Without ridge: :math:`(m_\star, c_\delta)` for order two, the saddle
     :math:`(m_\dagger, c_\delta)` and the stable :math:`(m_\star, c_\delta)` for higher orders
-    (BGJ 7.5). The last one has the largest overlap that training can settle at. With ridge
+    (BGJ (7.5)). The last one has the largest overlap that training can settle at. With ridge
     and order three or more there can be two further ones near the origin.
 
     Raises
@@ -123,7 +123,7 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
     .. math:: \lambda_c(k) = \Big(\frac{c_\delta}{k}\Big)^{k/2}
               \frac{(2k-2)^{k-1}}{(k-2)^{(k-2)/2}}, \qquad 0^0 = 1,
 
-    without ridge (BGJ 7.4). With ridge it is :math:`\max(c_\delta, \alpha / 4)` for order
+    without ridge (BGJ (7.4)). With ridge it is :math:`\max(c_\delta, \alpha / 4)` for order
     two; for higher orders it is found numerically, as the signal at which the outermost pair
     of fixed points is born. A ridge also makes a pair close to the origin, which exists at
     much smaller signals (at any signal as the ridge tends to zero) and does not count.

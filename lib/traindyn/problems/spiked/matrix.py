@@ -8,7 +8,7 @@ For k = 2 the effective dynamics is linear in projective coordinates. With
           8 & 8 & 0 \end{pmatrix}
           \begin{pmatrix} \hat p \\ \hat q \\ z \end{pmatrix}
 
-(derived here; BGJ 3.1 is nonlinear and not solved there), for every step size and ridge.
+(derived here; BGJ (3.1) is nonlinear and not solved there), for every step size and ridge.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ The noise is isotropic, so v is the first coordinate vector. Training closes on
 * explicitly, drawing the full noise tensor (:meth:`SpikedTensor.explicit`, small n);
 * in full dimension (:meth:`SpikedTensor.direct_kernel`): the gradient is Gaussian with mean
   :math:`\nabla\Phi = -2 \lambda k m^{k-1} v + 2 k R^{2k-2} x` and covariance
-  :math:`V = 4 k R^{2k-2} I + 4 k (k-1) R^{2k-4} x x^T` (BGJ 7.2), so that n normals
+  :math:`V = 4 k R^{2k-2} I + 4 k (k-1) R^{2k-4} x x^T` (BGJ (7.2)), so that n normals
   replace :math:`n^k`;
 * on the two statistics alone (:meth:`SpikedTensor.reduced_kernel`), two normals and one
   chi-square variable per step whatever n.
@@ -291,7 +291,7 @@ class SpikedTensor:
         return np.asarray(hessian)
 
     def noise_covariance(self, point: Point) -> Array:
-        r"""Covariance of the gradient of one observation (BGJ 7.2), shape (n, n).
+        r"""Covariance of the gradient of one observation (BGJ (7.2)), shape (n, n).
 
         .. math:: V = 4 k R^{2k-2} I + 4 k (k-1) R^{2k-4} x x^T,
 
@@ -352,7 +352,7 @@ class SpikedTensor:
     def drift(
         self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
     ) -> Statistics:
-        r"""Drift of the effective dynamics (BGJ 3.1; leading axes allowed).
+        r"""Drift of the effective dynamics (BGJ Proposition 3.1, (3.1); leading axes allowed).
 
         .. math::
 

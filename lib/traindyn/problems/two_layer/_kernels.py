@@ -28,7 +28,7 @@ def direct_step(
     rng: np.random.Generator,
     step_size: float,
 ) -> None:
-    r"""Take the step (v, W) <- (1 - step_size ridge) (v, W) - step_size grad L (BGJ 8.3, 8.4).
+    r"""Take the step (v, W) <- (1 - step_size ridge) (v, W) - step_size grad L (BGJ (8.3), (8.4)).
 
     Draws, in this order: one uniform for the centroid and, unless the deviation is zero, N
     normals for the noise.

@@ -63,7 +63,7 @@ class _Base(NamedTuple):
 
 
 def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
-    """Point of the quarter circle of the binary mixture with v = m = a (BGJ Prop. 4.2).
+    """Point of the quarter circle of the binary mixture with v = m = a (BGJ Proposition 4.2).
 
     Parameters
     ----------
@@ -145,6 +145,8 @@ def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
 
 def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) -> LinearDiffusion:
     r"""Limit of :math:`\sqrt N (u - u_*)` at a fixed point, for step sizes c_delta / N.
+
+    BGJ Propositions 4.3 and 5.1 are those at quarter circles, with the other sign of p.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Fixed points at infinite precision, their components and basins (BGJ Props. 4.2 and 9.3).
+r"""Fixed points at infinite precision, components and basins (BGJ Propositions 4.2 and 9.3).
 
 Every centroid is a *class* that neurons can join: a neuron of class c answers that centroid
 alone, with :math:`m_i = |v_i|\, s_c / |s_c|` and the sign of :math:`v_i` that of the label. With

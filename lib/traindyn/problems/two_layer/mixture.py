@@ -3,7 +3,7 @@ r"""Gaussian mixtures in two classes, learned by a two-layer ReLU network (BGJ S
 A centroid :math:`s_c` of a d-dimensional *signal space* is drawn with probability
 :math:`p_c`; the input is :math:`X = s_c + Z` with noise :math:`Z \sim N(0, I_N / \lambda)`
 and its label is :math:`y_c \in \{0, 1\}`. K neurons :math:`W_i \in \mathbb{R}^N` and a
-second layer :math:`v \in \mathbb{R}^K` are trained on the cross-entropy (BGJ 4.1, 9.1)
+second layer :math:`v \in \mathbb{R}^K` are trained on the cross-entropy (BGJ (4.1), (9.1))
 
 .. math:: L = -y\, o + \log(1 + e^o), \qquad o = v \cdot g(W X), \quad g(z) = \max(z, 0),
 
@@ -327,13 +327,13 @@ class TwoLayerMixture:
         return np.asarray(np.maximum(self._activations(point, inputs), 0.0) @ point.v)
 
     def loss(self, point: Point, sample: Sample) -> Array:
-        """Cross-entropy of each draw (BGJ 4.1), without the ridge, shape (n,)."""
+        """Cross-entropy of each draw (BGJ (4.1)), without the ridge, shape (n,)."""
         return np.asarray(
             np.logaddexp(0.0, self._signs(sample) * self.outputs(point, sample.inputs))
         )
 
     def gradient(self, point: Point, sample: Sample) -> Point:
-        r"""Gradient of the mean loss, without the ridge (BGJ 8.3, 8.4).
+        r"""Gradient of the mean loss, without the ridge (BGJ (8.3), (8.4)).
 
         .. math:: \partial_{v_i} L = g(z_i)\, e, \qquad \nabla_{W_i} L = v_i\, c_i X, \qquad
             z = W X,\ e = \sigma(o) - y,\ c_i = 1\{z_i > 0\}\, e .

@@ -20,6 +20,8 @@ __all__ = ["covariance"]
 def covariance(statistics: Statistics, *, precision: float) -> Array:
     r"""Covariance :math:`(m m^T + R^\perp) / \lambda` within a class, shape (K, K).
 
+    BGJ Lemmas 8.1 and 9.1 print another one, see the top of this module.
+
     Examples
     --------
     >>> here = Statistics(np.ones(2), np.array([[0.5], [0.25]]), np.eye(2))

@@ -1,4 +1,4 @@
-"""Formulas of BGJ Sections 4, 5, 8, 9 and 10 as printed, where they differ from the correct ones.
+"""Formulas of BGJ Sections 4, 5, 8 and 9 as printed, where they differ from the correct ones.
 
 Nothing here describes training. These are the wrong variants against which the correct
 formulas of :mod:`traindyn.problems.two_layer` are tested: a check that confirms ours must

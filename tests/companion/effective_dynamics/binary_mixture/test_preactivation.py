@@ -40,7 +40,7 @@ def random_point(rng):
 def test_covariance_of_samples():
     """Products of deviations within 5.6 errors (false alarm 1e-7 for each of six entries).
 
-    Independent signal noise for each neuron, as printed, is rejected.
+    Independent signal noise for each neuron, as BGJ Lemmas 8.1 and 9.1 print it, is rejected.
     """
     rng = np.random.default_rng(0)
     point = random_point(rng)
@@ -57,7 +57,7 @@ def test_covariance_of_samples():
 
 
 def test_exponential_moment():
-    """Numerical integrals; our bound holds everywhere, the printed one fails for m < 0 < slope."""
+    """Numerical integrals; our bound holds everywhere, BGJ Fact 8.1 fails for m < 0 < slope."""
     rng = np.random.default_rng(1)
     broken = 0
     for _ in range(200):
@@ -84,7 +84,7 @@ def test_exponential_moment():
 
 
 def test_probability_of_no_answer():
-    """Normal tail; below the bound for m > 0, with which Lemma 10.2 equates it."""
+    """Normal tail (BGJ Lemma 8.3); below the bound with which BGJ Lemma 10.2 equates it."""
     for m, square, precision in ((0.5, 1.0, 4.0), (1.0, 1.5, 10.0), (-0.3, 1.0, 2.0)):
         expected = stats.norm.cdf(0.0, loc=m, scale=math.sqrt(square / precision))
         found = negative_probability(m, square, precision=precision)
@@ -96,7 +96,7 @@ def test_probability_of_no_answer():
 
 
 def test_gradient_of_the_gram_matrix():
-    """Central differences in W; the printed exchange of indices is rejected off the diagonal."""
+    """Central differences in W; indices exchanged as in BGJ (9.3) are wrong off the diagonal."""
     rng = np.random.default_rng(2)
     point = random_point(rng)
     parts = point.W.copy()
@@ -116,7 +116,7 @@ def test_gradient_of_the_gram_matrix():
 
 
 def test_penalty():
-    """Squared norm of the parameters from their statistics; without |m|^2 it is too small."""
+    """Squared norm of the parameters; without |m|^2, as in BGJ Lemma 9.1, it is too small."""
     point = random_point(np.random.default_rng(3))
     expected = np.square(point.v).sum() + np.square(point.W).sum()
     here = PROBLEM.statistics(point)
@@ -125,7 +125,7 @@ def test_penalty():
 
 
 def test_fourth_moment():
-    """Integrals, exact up to rounding; the constant of the bound is the least one."""
+    """Integrals, exact to rounding; the least constant of the bound of BGJ Lemmas 8.2 and 10.1."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)
     weights = weights / weights.sum()
     rng = np.random.default_rng(4)
