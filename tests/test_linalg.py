@@ -250,7 +250,7 @@ def test_alignment_is_the_definition() -> None:
 
 
 def test_subspace_error_is_minimal() -> None:
-    """Definition 2.2 asks for the best N; (I - P) A must attain it, and random N not beat it."""
+    """BGHJ Definition 2.2 asks for the best N; (I - P) A attains it, random N do not beat it."""
     rng = np.random.default_rng(17)
     matrix = rotated(rng.standard_normal(30), seed=18)
     basis = np.linalg.qr(rng.standard_normal((30, 6)))[0]

@@ -1,7 +1,7 @@
 r"""The index: from the statement of a source to its claims, its functions and its tests.
 
 A docstring that cites a source marks what it documents: ``BGJ Theorem 2.2``, ``MDL Theorems 8.4
-and 8.6``, ``BGHJ Lemmas 5.6-5.9``, ``ZHU (3.11), (3.12)``, the key of the source first and the
+and 8.6``, ``ABC Lemmas 5.6-5.9``, ``ZHU (3.11), (3.12)``, the key of the source first and the
 number as the registry has it. So the marker is what a reader of the docstring sees, a function
 that is moved takes it along, and nothing has to be imported to read it. Tests are marked in the
 same way.

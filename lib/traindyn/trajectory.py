@@ -245,6 +245,9 @@ class Trajectory(Generic[Statistics]):
     def sup_distance(self, other: Trajectory[Statistics]) -> Statistics:
         r"""Return :math:`\sup_{t, \text{entries}} |u(t) - v(t)|`, field by field.
 
+        Between SGD and its effective dynamics it vanishes as the dimension grows, if the limit
+        has no noise (BGHJ Lemma 5.6).
+
         Parameters
         ----------
         other : Trajectory

@@ -77,11 +77,11 @@ def test_samples_have_the_covariance_in_time():
 
 
 def test_predicts_the_spread_of_sgd():
-    """Variances of all entries at two times over 400 replicas at d = 1000.
+    """How far SGD is from the equation of BGHJ Lemma 5.6: variances over 400 replicas at d = 1000.
 
-    Chi-square test of each of 30 variances, level 1e-6 in all; a fluctuation of 1.6 times
-    the variance fails with probability above .999. Leaving out the random start or the
-    noise of the steps is rejected.
+    All entries at two times. Chi-square test of each of 30 variances, level 1e-6 in all; a
+    fluctuation of 1.6 times the variance fails with probability above .999. Leaving out the
+    random start or the noise of the steps is rejected.
     """
     gram = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])
     problem = KGaussianMixture(gram, np.array([0.2, 0.3, 0.5]), 1.5, 0.1, 1000)

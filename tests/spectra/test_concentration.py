@@ -56,12 +56,12 @@ def test_full_matrix_at_the_origin() -> None:
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("block", [None, (1, 1), (0, 1)])
 def test_simulated_distances(matrix: Matrix, block: Block | None) -> None:
-    """Norms at d = 150, alpha = 128 without the block on the span, which the limit drops.
+    """The constant of BGHJ Theorem 6.1 against norms at d = 150, alpha = 128.
 
-    The known finite-size effects are the fluctuation of the extreme eigenvalues, below
-    3 per cent at this d, the six axes of the span of 150 (2 per cent), and the skewness of
-    the weights at relative order ``alpha^{-1/2}`` (6 to 14 per cent). The bulk alone is off
-    by 25 per cent or more.
+    They are without the block on the span, which the limit drops. The known finite-size effects
+    are the fluctuation of the extreme eigenvalues, below 3 per cent at this d, the six axes of
+    the span of 150 (2 per cent), and the skewness of the weights at relative order
+    ``alpha^{-1/2}`` (6 to 14 per cent). The bulk alone is off by 25 per cent or more.
     """
     d, alpha = 150, 128
     problem = KGaussianMixture(GRAM, WEIGHTS, 10.0, 0.1, d)
@@ -137,10 +137,11 @@ def _distances(matrix: Matrix, N: int, alpha: int, seed: int) -> tuple[float, fl
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_simulated_distances_of_a_network(matrix: Matrix) -> None:
-    """Mean norm of 6 samples at N = 100, alpha = 64, where the 5 span axes take 2.5 per cent.
+    """The constant of BGHJ Theorem 6.2 against the mean norm of 6 samples at N = 100, alpha = 64.
 
-    Its standard error is below 3 per cent. Without the mixed block the norm of the Hessian would
-    be less than half as large, that of the G-matrix smaller by an eighth.
+    The 5 span axes take 2.5 per cent, and the standard error is below 3 per cent. Without the
+    mixed block the norm of the Hessian would be less than half as large, that of the G-matrix
+    smaller by an eighth.
     """
     problem, point = _network(100)
     limit = network_distance(problem, problem.statistics(point), matrix)

@@ -7,7 +7,7 @@ The matrix is
 where each :math:`x_i` has a component :math:`u_i` on a fixed span of r directions, i.i.d.
 :math:`N(0, \sigma^2)` components orthogonal to it, and a weight :math:`g_i` of any sign
 that may depend on :math:`u_i` but on nothing else. Every Hessian and G-matrix block of the
-problems here is of this form with :math:`\sigma^2 = 1/\lambda` (BGHJ equations (3.1)-(3.3)
+problems here is of this form with :math:`\sigma^2 = 1/\lambda` (BGHJ (3.2) and (3.3)
 conditioned on the projections). With :math:`c = d / M` and d, M growing together:
 
 *Bulk.* The Stieltjes transform s solves (leave-one-out expansion of the resolvent)

@@ -2,7 +2,7 @@
 
 One fresh sample per step and a ridge,
 ``x <- x - step_size * (gradient of the loss at the sample + ridge * x)``
-(BGHJ 2.1, where the printed ridge lacks the step size). The path is not stored: only its
+(BGHJ (2.1), where the printed ridge lacks the step size). The path is not stored: only its
 summary statistics, and on request the points themselves, at the requested times.
 """
 

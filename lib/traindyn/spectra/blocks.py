@@ -4,8 +4,8 @@ Every block is a weighted Gram matrix of features,
 
     A = (1/n) sum_i w_i f_i f_i^T,
 
-with the weights and features given by ``problem.factors`` (BGHJ equations (3.1)-(3.3)
-and (6.5)-(6.6) for the k-Gaussian mixture, Section 4.4 there for the two-layer network). An
+with the weights and features given by ``problem.factors`` (BGHJ (3.2), (3.3), (6.5)
+and (6.6) for the k-Gaussian mixture, BGHJ (6.16) and (6.17) for the two-layer network). An
 operator multiplies without forming the matrix, streaming the features once per block of
 vectors; :meth:`WeightedGram.dense` forms it by symmetric rank-k products of chunks of scaled
 features, at half the cost of a general product and with scratch space bounded whatever the

@@ -86,7 +86,7 @@ def large_sample_distance(
     *,
     rule: Rule | None = None,
 ) -> Distance:
-    r"""Limit of ``sqrt(alpha) |A - E A|`` for large dimension, then many samples.
+    r"""Limit of ``sqrt(alpha) |A - E A|`` in large dimension, then many samples (BGHJ Theorem 6.1).
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def large_sample_distance(
 def network_distance(
     problem: TwoLayerMixture, statistics: Statistics, matrix: Matrix, *, rule: Rule | None = None
 ) -> Distance:
-    r"""Limit of ``sqrt(alpha) |A - E A|`` for the full matrix of a two-layer network.
+    r"""Limit of ``sqrt(alpha) |A - E A|`` for the full matrix of two layers (BGHJ Theorem 6.2).
 
     With :math:`a_i = v_i 1\{W_i \cdot X > 0\}`, the error e and the weight w of the matrix, the
     first layer has the weights :math:`w\, a a^T`; coordinate u of neuron i couples to the noise

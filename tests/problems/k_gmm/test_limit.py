@@ -42,7 +42,7 @@ def test_own_probability_is_the_softmax_and_does_not_overflow():
 
 @pytest.mark.parametrize("ridge", [1e-4, 0.05, 3.0])
 def test_fixed_point_stands_still(ridge):
-    """The root of (5.19) is a zero of the full drift, with R_perp = 0."""
+    """The point of BGHJ Proposition 5.14, a root of (5.19), is a zero of the full drift."""
     problem = orthonormal(ridge=ridge)
     point = fixed_point(problem)
     for part in problem.limit_drift(point):
@@ -52,7 +52,7 @@ def test_fixed_point_stands_still(ridge):
 
 
 def test_limit_dynamics_is_preconditioned_gradient_descent_of_the_energy():
-    """dm/dt = -grad H gram for any means; the printed energy has another gradient."""
+    """BGHJ Lemma 5.13: dm/dt = -grad H gram for any means; the printed energy has another one."""
     rng = np.random.default_rng(0)
     problem = KGaussianMixture(GRAM, np.array([0.2, 0.3, 0.5]), 1.0, 0.1, 3)
     m, root = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))

@@ -176,7 +176,7 @@ def test_loss_agrees_with_its_definition_and_survives_large_logits():
 
 
 def test_gradient_matches_finite_differences_of_the_loss():
-    """Central differences at step 1e-5 are exact to 1e-9; a wrong sign or mean is not."""
+    """BGHJ (3.1): central differences at step 1e-5 are exact to 1e-9; a wrong sign is not."""
     problem = mixture()
     point, sample = some_point(problem), problem.sample(6, rng=1)
     step, numeric = 1e-5, np.empty_like(point.x)
@@ -194,7 +194,7 @@ def dense(factors):
 
 
 def test_hessian_blocks_match_finite_differences_of_the_gradient():
-    """All nine blocks: the sign of the off-diagonal ones is the source's misprint."""
+    """All nine blocks of BGHJ (3.2), of which Lemma 3.1 misprints the off-diagonal sign."""
     problem = mixture()
     point, sample = some_point(problem), problem.sample(5, rng=1)
     step, d = 1e-5, problem.dimension
@@ -212,7 +212,7 @@ def test_hessian_blocks_match_finite_differences_of_the_gradient():
 
 
 def test_g_matrix_blocks_match_outer_products_of_single_gradients():
-    """The G-matrix is uncentred: subtracting the mean gradient is a different matrix."""
+    """BGHJ (3.3) is uncentred: subtracting the mean gradient is a different matrix."""
     problem = mixture()
     point, sample = some_point(problem), problem.sample(5, rng=1)
     singles = np.stack(
@@ -252,7 +252,7 @@ def test_statistics_agree_with_dense_projections():
 
 
 def test_span_alignment_agrees_with_the_projection():
-    """Oblique means: the inverse of the Gram matrix matters (dropping it is far off)."""
+    """The alignment of BGHJ Theorem 2.4: for oblique means dropping the Gram matrix is far off."""
     problem = mixture()
     point = some_point(problem)
     statistics = problem.statistics(point)
@@ -330,7 +330,7 @@ def test_initial_statistics_are_drawn_from_their_law(dimension):
 
 
 def test_moments_match_their_expansion_at_large_precision():
-    """First order in 1/lambda from the source's Lemma 5.11; covariance R is off by lambda."""
+    """First order in 1/lambda of BGHJ Lemma 5.11; the covariance R of (5.10) is off by lambda."""
     statistics = some_statistics(scale=0.5)
     precision = 1e4
     problem = mixture(precision=precision)
@@ -345,7 +345,7 @@ def test_moments_match_their_expansion_at_large_precision():
 
 
 def test_drift_tends_to_the_limit_drift_at_rate_one_over_precision():
-    """Proposition 5.10: precision times the gap has a limit; printed (5.18) has none."""
+    """BGHJ Proposition 5.10: precision times the gap has a limit; printed (5.18) has none."""
     statistics, rule = some_statistics(), gaussian.gauss_hermite(3, 12)
     gaps, printed = [], []
     for precision in (1e4, 1e6):
@@ -381,8 +381,9 @@ def mean_increment(step, constants, start, rows, rng, step_size, n):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_drift_is_the_mean_of_one_step(seed):
-    """Corrected (5.5)-(5.6), corrector included, against the mean of fresh steps.
+    """BGHJ Theorem 5.7, corrected, is the mean of fresh steps, as Theorem 5.5 asks.
 
+    The corrector is included, and the drift of (5.5) and (5.6) as printed is rejected.
     Largest of 15 free z-scores; false alarm 1e-6 by Bonferroni (|z| < 5.4). At dimension
     10^7 the step's own bias is 1e-7. Standard errors are below 5e-3 with 4e5 steps, so a
     wrong entry off by .06 is found with probability 1 - 1e-6; each control is off by more.

@@ -35,7 +35,7 @@ def _gap(block: PopulationBlock, dense: np.ndarray) -> float:
 
 @pytest.mark.parametrize("block", PAIRS)
 def test_hessian_blocks_match_direct_quadrature(block: Block) -> None:
-    """Lemmas 3.1 and 3.2, corrected; the printed sign and brackets are off by per cents."""
+    """BGHJ Lemmas 3.1 and 3.2, corrected; the printed sign and brackets are off by per cents."""
     problem, point = _problem(), _point()
     direct = population.direct_block(problem, "hessian", point, block, rule=FINE)
     assert _gap(population.hessian_block(problem, point, block, rule=FINE), direct) < TOLERANCE
@@ -45,7 +45,7 @@ def test_hessian_blocks_match_direct_quadrature(block: Block) -> None:
 
 @pytest.mark.parametrize("block", PAIRS)
 def test_g_blocks_match_direct_quadrature(block: Block) -> None:
-    """Lemma 3.3, corrected; the printed signs are off by per cents."""
+    """BGHJ Lemma 3.3, corrected; the printed signs are off by per cents."""
     problem, point = _problem(), _point()
     direct = population.direct_block(problem, "g_matrix", point, block, rule=FINE)
     assert _gap(population.g_block(problem, point, block, rule=FINE), direct) < TOLERANCE

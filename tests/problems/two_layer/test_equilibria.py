@@ -192,7 +192,7 @@ def test_success_probability():
     [(BINARY, 2, 25), (BINARY, 5, 5), (XOR, 4, 20), (XOR, 6, 5), (TURNED, 4, 3), (UNEVEN, 6, 3)],
 )
 def test_pattern_decides_the_outcome(problem, width, runs):
-    """All uninformative starts end where the pattern says, at the point frozen ratios say."""
+    """Starts of BGHJ Lemma 5.22 end where the pattern says, at the point frozen ratios say."""
     problem = replace(problem, width=width)
     rng = np.random.default_rng(2)
     lines = len(limit.lines(problem).directions)

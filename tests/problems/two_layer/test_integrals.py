@@ -191,7 +191,7 @@ def test_overlap_zero_of_one_neuron_takes_the_mean_of_both_sides(other, expected
     ("m", "constants"), [((0.5, 0.3), (0.046, 0.093)), ((0.5, -0.3), (0.045, 0.082))]
 )
 def test_distance_to_infinite_precision(m, constants):
-    """Errors of order 1 / precision away from m_i = 0, in A and in A_perp alike."""
+    """BGHJ Corollary 5.17: errors of order 1 / precision away from m_i = 0, in A and A_perp."""
     u = Statistics(np.array([1.0, 0.7]), np.array(m)[:, None], TWO.R_perp)
     limit = evaluate(binary(math.inf), u)
     gaps = [
@@ -415,10 +415,10 @@ def scores(samples, mean, covariance):
 
 @pytest.mark.parametrize(("problem", "u"), [(binary(), TWO), (xor(2.0), FOUR)])
 def test_one_step_has_the_drift_and_the_volatility(problem, u):
-    """Means and covariances of 10^5 steps at N = 10^6, c = 2: false alarm 1e-6 each.
+    """The drift of BGHJ Proposition 5.15 and its noise, from 10^5 steps at N = 10^6, c = 2.
 
-    Bonferroni over entries. A drift without corrector and a volatility without its second
-    order are rejected (BGJ Remark 2).
+    False alarm 1e-6 for means and covariances each, by Bonferroni over entries. A drift without
+    corrector and a volatility without its second order are rejected (BGJ Remark 2).
     """
     size, c, count = 10**6, 2.0, 100_000
     large = replace(problem, dimension=size)

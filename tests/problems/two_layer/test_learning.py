@@ -93,7 +93,7 @@ def test_binary_from_zero_overlap_is_the_flow():
 
 @pytest.mark.parametrize("precision", [2.0, 20.0, 1000.0])
 def test_norms_are_bounded_at_every_precision(precision):
-    """The rates of both squared norms at random points; a quarter of the constant would fail."""
+    """BGHJ Lemma 5.19: rates of both squared norms; a quarter of the constant would fail."""
     rng = np.random.default_rng(4)
     closest = 0.0
     for _ in range(20):
@@ -116,7 +116,7 @@ def test_norms_are_bounded_at_every_precision(precision):
 
 
 def test_norm_bounds_hold_along_a_run():
-    """From a large start, and the bound is reached up to a factor two."""
+    """The L of BGHJ Lemma 5.19 and Proposition 5.2, from a large start; half of it would fail."""
     problem = TwoLayerMixture.xor(4, 20, precision=np.inf, ridge=0.05)
     v = np.array([3.0, 2.0, -1.0, -2.0])
     start = Statistics(v, np.zeros((4, 2)), np.eye(4))

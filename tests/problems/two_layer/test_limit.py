@@ -90,7 +90,7 @@ def test_agrees_with_the_problem_itself(problem):
 
 @pytest.mark.parametrize("problem", [BINARY, replace(XOR, width=2), replace(TURNED, width=2)])
 def test_is_the_limit_of_high_precision(problem):
-    """Drifts at precision 1e3, 1e4, 1e5 tend to that of BGJ Propositions 4.2 and 9.2."""
+    """BGHJ Proposition 5.18: the gap between the drifts is inverse to the precision."""
     rng = np.random.default_rng(3)
     for _ in range(3):
         overlaps = rng.uniform(0.5, 1.5, size=(2, problem.signal))

@@ -145,7 +145,7 @@ def test_gradient_is_the_derivative_of_the_loss(make):
 
 @pytest.mark.parametrize("make", [binary, xor])
 def test_hessian_factors_are_the_derivative_of_the_gradient(make):
-    """All blocks of two neurons and the block of the second layer (BGHJ Section 3)."""
+    """All blocks of two neurons and the block of the second layer (BGHJ (4.4))."""
     problem = make(dimension=5)
     K, N = problem.width, problem.dimension
     point, sample = some_point(problem), problem.sample(9, rng=1)
@@ -182,7 +182,7 @@ def test_g_matrix_factors_are_products_of_gradients(make):
 
 
 def test_blocks_parameters_and_outliers():
-    """Neurons first, the second layer last; at most K outliers there."""
+    """Neurons first, the second layer last; the outliers that BGHJ Theorem 2.6 counts."""
     problem, narrow = xor(), binary(width=1)
     point = some_point(problem)
     assert problem.blocks == ((0, 0), (1, 1), (2, 2), (3, 3), (4, 4))

@@ -1,10 +1,10 @@
 r"""Spectra of the k-Gaussian mixture's matrices at infinite precision, orthonormal means.
 
-Then a block is a sum of multiples of ``mu_l mu_l^T`` (BGHJ 7.1-7.8) and its eigenvalues are
-the coefficients. They are functions of ``q_l``, the softmax probability that the mean of
-class l gives to its own class, wherever all other classes share the rest equally,
-``r_l = (1 - q_l) / (k - 1)``: at every time of the dynamics from zero overlap and at the
-fixed point (BGHJ Proposition 5.14), for any class weights.
+Then a block is a sum of multiples of ``mu_l mu_l^T`` (BGHJ (7.1), (7.2), (7.7), (7.8)) and
+its eigenvalues are the coefficients. They are functions of ``q_l``, the softmax probability
+that the mean of class l gives to its own class, wherever all other classes share the rest
+equally, ``r_l = (1 - q_l) / (k - 1)``: at every time of the dynamics from zero overlap and at
+the fixed point (BGHJ Proposition 5.14), for any class weights.
 """
 
 from __future__ import annotations

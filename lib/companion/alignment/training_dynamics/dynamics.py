@@ -36,7 +36,7 @@ __all__ = [
 
 
 def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: Rule) -> float:
-    r"""Evaluate the population loss with its ridge (BGHJ 5.11).
+    r"""Evaluate the population loss with its ridge (BGHJ (5.11)).
 
     .. math:: \Phi = -\sum_a p_a m_{aa} + \sum_a p_a E \log \sum_b e^{x^b \cdot Y_a}
               + \frac\beta2 \sum_a |x^a|^2.
@@ -75,7 +75,7 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
 
 
 def population_gradient(problem: KGaussianMixture, point: Point, *, rule: Rule) -> Point:
-    r"""Gradient of the population loss with its ridge (BGHJ 5.12).
+    r"""Gradient of the population loss with its ridge (BGHJ (5.12)).
 
     .. math:: \nabla_c \Phi = -p_c \mu_c + \sum_a p_a E[\pi_{Y_a}(c) Y_a] + \beta x^c,
 
@@ -168,7 +168,8 @@ def parallel_norms(problem: KGaussianMixture, m: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (..., k)
-        :math:`|P x^c| = \sqrt{(m \overline m^{-1} m^T)_{cc}}`.
+        :math:`|P x^c| = \sqrt{(m \overline m^{-1} m^T)_{cc}}`, which BGHJ Proposition 5.1 bounds
+        from below.
 
     Examples
     --------
@@ -225,6 +226,9 @@ def distance(problem: KGaussianMixture, first: Statistics, second: Statistics) -
 def drift_gap(problem: KGaussianMixture, path: Statistics, *, rule: Rule, c_delta: float) -> Array:
     """Distance between the drifts at finite and at infinite precision, along a path.
 
+    With G its largest value along the path at finite precision, that path is at time t within
+    G t of the limit from the same start (BGHJ Corollary 5.12), as the limit dynamics contracts.
+
     Parameters
     ----------
     problem : KGaussianMixture
@@ -273,7 +277,7 @@ def confinement_radius(
     -------
     float
         Bound on :math:`|x| = (\sum_c |x^c|^2)^{1/2}` at all times, an explicit form of the
-        radius of BGHJ Lemma 5.9.
+        radius L of BGHJ Lemma 5.9 and Proposition 5.1.
     """
     statistics = checked(problem, statistics, single=True)
     c_delta = _validate.non_negative("c_delta", c_delta)

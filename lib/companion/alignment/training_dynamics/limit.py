@@ -1,4 +1,4 @@
-"""Infinite-precision dynamics of the k-Gaussian mixture in closed form (BGHJ 5.2.2-5.3).
+"""Infinite-precision dynamics of the k-Gaussian mixture in closed form (BGHJ Sections 5.2.2, 5.3).
 
 For orthonormal means started from m = 0 the k^2 equations collapse to one scalar equation
 per class: column b of m stays of the form :math:`m_{bb}` on the diagonal and
@@ -76,7 +76,7 @@ def from_diagonal(problem: KGaussianMixture, diagonal: ArrayLike, t: float = np.
 def fixed_point_diagonal(problem: KGaussianMixture) -> Array:
     r"""Diagonal overlaps at the fixed point, shape (k,).
 
-    The unique root in :math:`(0, p_b / \beta)` of (BGHJ, below 5.19)
+    The unique root in :math:`(0, p_b / \beta)` of (from BGHJ (5.19))
 
     .. math:: m = \frac{p_b}{\beta} \Big(1 - \frac{e^m}{e^m + (k-1) e^{-m/(k-1)}}\Big).
 

@@ -99,7 +99,7 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
 
 
 def psi_2(m: ArrayLike, gram: ArrayLike, precision: float) -> float:
-    r"""Order of :math:`E[g(WX) g(WX)^T] - g(W\theta) g(W\theta)^T` (BGHJ Lemma 4.1, 4.6).
+    r"""Order of :math:`E[g(WX) g(WX)^T] - g(W\theta) g(W\theta)^T` (BGHJ Lemma 4.1, (4.6)).
 
     .. math:: \max_{ij} \big(|m_i|^3 + (R_{ii} / \lambda)^{3/2}\big)^{1/3}
               \big(|m_j|^3 + (R_{jj} / \lambda)^{3/2}\big)^{1/3}
@@ -218,7 +218,9 @@ def output_fluctuation(problem: TwoLayerMixture, point: Point) -> Array:
 
 
 def second_layer_order(problem: TwoLayerMixture, point: Point) -> float:
-    r"""Order :math:`\max_c \psi_2 + 1 / \lambda` of the error of block (K, K) (BGHJ 4.10, 4.16).
+    r"""Order :math:`\max_c \psi_2 + 1 / \lambda` of the error of block (K, K).
+
+    As in BGHJ (4.10), (4.16).
 
     Parameters
     ----------
@@ -236,7 +238,7 @@ def second_layer_order(problem: TwoLayerMixture, point: Point) -> float:
 
 
 def first_layer_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
-    r"""Order of the error of block (i, i) of the first layer (BGHJ 4.11, 4.17), corrected.
+    r"""Order of the error of block (i, i) of the first layer (BGHJ (4.11), (4.17)), corrected.
 
     .. math:: \frac1{\sqrt\lambda} \max_c \Big[ \bar\Phi(a_{ic})^{1/2}
               + \sum_j |v_j| \sqrt{R_{jj}}\, \bar\Phi(a_{jc})^{1/2} \Big] + \frac1\lambda.

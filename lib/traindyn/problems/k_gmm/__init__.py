@@ -4,7 +4,7 @@ The problem itself is :class:`KGaussianMixture` in :mod:`~traindyn.problems.k_gm
 it alone is what the simulators and the spectra need. The other files hold results about it:
 
 ==============  ==================================================================
-`population`    Hessian and G blocks at every precision (BGHJ Section 3, 7.1-7.8)
+`population`    Hessian and G blocks at every precision (BGHJ Sections 3 and 7.1)
 `limit`         infinite precision: scalar reduction, fixed point, energy
 `printed`       formulas as the source prints them, to be rejected
 ==============  ==================================================================

@@ -1,4 +1,4 @@
-r"""The k-Gaussian mixture at infinite precision, for orthonormal means (BGHJ 5.2.2-5.3).
+r"""The k-Gaussian mixture at infinite precision, for orthonormal means (BGHJ Sections 5.2.2, 5.3).
 
 Started from m = 0, column b of m stays of the form :math:`m_{bb}` on the diagonal and
 :math:`-m_{bb} / (k - 1)` elsewhere: one number for each class.

@@ -1,8 +1,8 @@
-r"""Mixture of k Gaussians learned by softmax regression (BGHJ Sections 2.2, 3.1, 5.2).
+r"""Mixture of k Gaussians learned by softmax regression (BGHJ Sections 2.1, 3.1, 5.2).
 
 A label l is drawn with probability p_l and an input :math:`Y = \mu_l + Z` with noise
 :math:`Z \sim N(0, I_d / \lambda)`; one layer :math:`x \in \mathbb{R}^{k \times d}` is
-trained on the cross-entropy (BGHJ 2.4)
+trained on the cross-entropy (BGHJ (2.4))
 
 .. math:: L(x, (l, Y)) = -x^l \cdot Y + \log \sum_c e^{x^c \cdot Y}.
 
@@ -102,7 +102,7 @@ class Moments(NamedTuple):
     Attributes
     ----------
     mean : ndarray, shape (k, k)
-        Entry (c, a) is :math:`P^c_a = E\,\pi_{Y_c}(a)` (BGHJ 5.7).
+        Entry (c, a) is :math:`P^c_a = E\,\pi_{Y_c}(a)` (BGHJ (5.7)).
     second : ndarray, shape (k, k, k)
         Entry (c, a, b) is :math:`E\,\pi_{Y_c}(a) \pi_{Y_c}(b)`.
     """
@@ -295,11 +295,11 @@ class KGaussianMixture:
     # ------------------------------------------------------------------ loss and curvature
 
     def probabilities(self, point: Point, inputs: ArrayLike) -> Array:
-        r"""Softmax probabilities :math:`\pi_Y(c)` (BGHJ 3.4), shape (n, k)."""
+        r"""Softmax probabilities :math:`\pi_Y(c)` (BGHJ (3.4)), shape (n, k)."""
         return softmax(self._logits(point, inputs))
 
     def loss(self, point: Point, sample: Sample) -> Array:
-        """Cross-entropy of each draw (BGHJ 2.4), without the ridge, shape (n,)."""
+        """Cross-entropy of each draw (BGHJ (2.4)), without the ridge, shape (n,)."""
         logits = self._logits(point, sample.inputs)
         labels = self._checked_labels(sample)
         top = logits.max(axis=1)
@@ -307,7 +307,7 @@ class KGaussianMixture:
         return np.asarray(logsum - logits[np.arange(labels.size), labels])
 
     def gradient(self, point: Point, sample: Sample) -> Point:
-        r"""Gradient of the mean loss, :math:`\frac1n \sum (\pi(c) - y_c) Y` (BGHJ 3.1)."""
+        r"""Gradient of the mean loss, :math:`\frac1n \sum (\pi(c) - y_c) Y` (BGHJ (3.1))."""
         residual = self.residual(point, sample)
         return Point(residual.T @ sample.inputs / residual.shape[0])
 
@@ -317,8 +317,8 @@ class KGaussianMixture:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
-            Weights :math:`\pi_b 1_{b=c} - \pi_b \pi_c` (BGHJ 3.2) or
-            :math:`(\pi_b - y_b)(\pi_c - y_c)` (BGHJ 3.3), both of the loss without ridge.
+            Weights :math:`\pi_b 1_{b=c} - \pi_b \pi_c` (BGHJ (3.2)) or
+            :math:`(\pi_b - y_b)(\pi_c - y_c)` (BGHJ (3.3)), both of the loss without ridge.
         block : tuple of int
             Classes (b, c), counted from zero.
         point : Point
@@ -453,7 +453,7 @@ class KGaussianMixture:
         return np.asarray(solve_triangular(self.rows, overlaps.T, lower=True).T)
 
     def span_alignment(self, statistics: Statistics) -> Array:
-        r"""Alignment of each row with the span of the means (BGHJ Definition 2.1).
+        r"""Alignment of each row with the span of the means (BGHJ Definition 2.1, Theorem 2.4).
 
         Parameters
         ----------
@@ -499,7 +499,7 @@ class KGaussianMixture:
         r"""Moments of the softmax probabilities under each class.
 
         Under class c the logits are :math:`m_{\cdot c} + N(0, R / \lambda)` with
-        :math:`R = R^\perp + m \overline{m}^{-1} m^T` (BGHJ 5.10 prints the covariance
+        :math:`R = R^\perp + m \overline{m}^{-1} m^T` (BGHJ (5.10) prints the covariance
         without 1/lambda).
 
         Parameters

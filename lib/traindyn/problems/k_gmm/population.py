@@ -1,8 +1,8 @@
 """Population Hessian and G blocks of the k-Gaussian mixture, exact at every precision.
 
 Given its class l the input is ``Y_l = mu_l + Z`` with ``Z ~ N(0, I / lambda)``; ``pi`` are
-the softmax probabilities (BGHJ 3.4), ``<x> = sum_a pi(a) x^a`` and ``C = <x; x>`` their mean
-and covariance over parameter vectors (BGHJ 3.5). Two integrations by parts turn each block
+the softmax probabilities (BGHJ (3.4)), ``<x> = sum_a pi(a) x^a`` and ``C = <x; x>`` their mean
+and covariance over parameter vectors (BGHJ (3.5)). Two integrations by parts turn each block
 of ``E[weight Y Y^T]`` into a multiple of the identity plus a quadratic form in the means
 and the parameter vectors (BGHJ Lemmas 3.1-3.3). Every remaining expectation runs over the k
 logits only, so the cost does not grow with the dimension d.
@@ -288,7 +288,7 @@ def leading_coefficients(
         Class weights.
     probabilities : ndarray, shape (k, k)
         Softmax probabilities at the means, row l for the mean of class l: the softmax of
-        the column ``m[:, l]`` of the overlaps (BGHJ 5.16).
+        the column ``m[:, l]`` of the overlaps (BGHJ (5.16)).
     matrix : {"hessian", "g_matrix"}
     block : Block
         Pair (b, c).

@@ -521,7 +521,8 @@ def destination(
     r"""Return the fixed point that the flow from an aligned start ends at.
 
     Neurons of one class feel the same pull, so that the ratios of :math:`|v_i| + |m_i|` within
-    a class never change: they decide where on its circle a class settles.
+    a class never change: they decide where on its circle a class settles. In the XOR mixture
+    no neuron of zero overlap and :math:`v_i \ne 0` ends idle below the ridge 1/8 (BGHJ Lemma 5.22).
 
     Parameters
     ----------

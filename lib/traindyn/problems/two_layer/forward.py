@@ -2,7 +2,7 @@ r"""Hessian and G-matrix of a two-layer network on one sample, from one forward 
 
 With outputs :math:`o = v \cdot g(z)`, preactivations :math:`z = W X`, errors
 :math:`e = \sigma(o) - y`, active neurons :math:`1_i = 1\{z_i > 0\}` and unit vectors
-:math:`\mathbf e_j`, the loss of one draw has the second derivatives (BGHJ Section 4.4)
+:math:`\mathbf e_j`, the loss of one draw has the second derivatives (BGHJ (4.4), (6.16))
 
 .. math::
 

@@ -198,7 +198,7 @@ def norm_bounds(
     Since :math:`-e\, o \le \max_x x \sigma(-x) = W_0(1/e) \approx 0.2785` for every input, at
     every precision :math:`\tfrac{d}{dt} |v|^2 \le 2 W_0(1/e) - 2 \alpha |v|^2`, and the same for
     :math:`|W|_F^2` up to the corrector :math:`c_\delta |v|^2 / \lambda`. BGHJ Lemma 5.19 has the
-    limit of infinite precision.
+    limit of infinite precision. The roots of both bounds serve as the L of BGHJ Proposition 5.2.
 
     Parameters
     ----------

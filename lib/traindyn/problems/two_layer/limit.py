@@ -212,6 +212,8 @@ def drift(
 ) -> Statistics:
     """Effective dynamics at infinite precision (BGJ Propositions 4.2 and 9.2, corrected).
 
+    BGHJ Proposition 5.18 has it for the XOR mixture and repeats the wrong sign of BGJ.
+
     Parameters
     ----------
     problem : TwoLayerMixture

@@ -578,7 +578,7 @@ class TwoLayerMixture:
     def drift(
         self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
     ) -> Statistics:
-        r"""Drift of the effective dynamics (BGJ Propositions 4.1 and 9.1).
+        r"""Drift of the effective dynamics (BGJ Propositions 4.1 and 9.1, BGHJ Proposition 5.15).
 
         .. math::
 

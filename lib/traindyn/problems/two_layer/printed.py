@@ -67,7 +67,7 @@ def printed_noise(
 def printed_drift(
     problem: TwoLayerMixture, statistics: Statistics, *, sides: ArrayLike | None = None
 ) -> Statistics:
-    r"""Effective dynamics of the XOR mixture of BGJ Proposition 9.2 as printed.
+    r"""Effective dynamics of XOR as BGJ Proposition 9.2 and BGHJ Proposition 5.18 print it.
 
     The line of :math:`\dot m^\nu` has :math:`\sigma(-v \cdot g(\pm m^\nu))` for
     :math:`\sigma(v \cdot g(\pm m^\nu))`; that of :math:`\dot v` is right.

@@ -47,7 +47,10 @@ def test_full_spectrum_and_rank(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_blocks_are_the_diagonal_blocks_of_the_full_matrix(matrix: Matrix) -> None:
-    """Own and other eigenvalues by class, and the ratio (k - 1)^2 of G for equal weights."""
+    """Own and other eigenvalues by class, and the ratio (k - 1)^2 of G for equal weights.
+
+    With two classes those of the Hessian coincide, against BGHJ Theorem 2.5.
+    """
     spectra = limit_spectra([0.3, 0.5, 0.7, 0.9], weights=[0.1, 0.2, 0.3, 0.4])
     dense = _dense(spectra, matrix)
     for a in range(4):
@@ -76,7 +79,10 @@ def test_reference_values_at_the_fixed_point() -> None:
 
 
 def test_fixed_point_form_in_terms_of_the_ridge() -> None:
-    """With p (1 - q) = beta m the eigenvalues are functions of the overlaps."""
+    """With p (1 - q) = beta m the eigenvalues are functions of the overlaps.
+
+    BGHJ Theorem 2.5 fails for a rare class: its own mean is not on top of the Hessian block.
+    """
     weights = np.array([0.02, 0.49, 0.49])
     problem = KGaussianMixture.orthonormal(3, 9, precision=1.0, ridge=0.01, weights=weights)
     m = fixed_point_diagonal(problem)

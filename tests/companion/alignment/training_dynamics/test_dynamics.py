@@ -42,7 +42,7 @@ def padded(problem, statistics):
 
 
 def test_population_gradient_is_the_derivative_of_the_population_loss():
-    """Central differences in every direction; without the noise term they disagree."""
+    """BGHJ (5.12) against central differences of (5.11); without the noise term they disagree."""
     problem, point = mixture().embed(anywhere())
     rule = gaussian.gauss_hermite(3, 32)
 
@@ -71,7 +71,7 @@ def test_population_gradient_gives_the_drift_of_the_overlaps():
 
 
 def test_probability_correction_leaves_a_remainder_of_second_order():
-    """Four times the precision, a sixteenth of the remainder."""
+    """BGHJ Lemma 5.11: four times the precision leaves a sixteenth of the remainder."""
     statistics = anywhere()
     limit = softmax(statistics.m.T, axis=1)
     rule = gaussian.gauss_hermite(3, 12)
@@ -95,8 +95,9 @@ def test_one_step_is_the_step_of_the_simulator():
 
 
 def test_volatility_is_the_covariance_of_one_step():
-    """Sampled steps at d = 1000, each entry within six standard errors and 2 k / d.
+    """The covariance that vanishes in BGHJ Theorem 5.5, against sampled steps at d = 1000.
 
+    Each entry lies within six standard errors and 2 k / d.
     False alarm about 120 times 2e-9 (Gaussian sums). Without the corrector's share the
     same comparison fails.
     """
@@ -145,7 +146,7 @@ def test_initial_covariance_is_that_of_the_random_start():
 
 @pytest.mark.parametrize(("precision", "c_delta"), [(0.5, 1.0), (1.5, 8.0), (50.0, 0.0)])
 def test_dynamics_stays_within_the_confinement_radius(precision, c_delta):
-    """Also at low precision and large steps; a radius ten times smaller is left."""
+    """BGHJ Lemma 5.9, also at low precision and large steps; a tenth of the radius is left."""
     problem, start = mixture(precision=precision), mixture().initial_statistics()
     path = ode.solve(
         problem,
@@ -163,7 +164,7 @@ def test_dynamics_stays_within_the_confinement_radius(precision, c_delta):
 
 
 def test_norms_are_those_of_the_point():
-    """Coordinates in the span, lengths and distance against a point in full dimension."""
+    """The lengths of BGHJ Proposition 5.1 and the distance, against a point in full dimension."""
     problem = mixture()
     x = problem.initial(rng=5).x
     statistics = problem.statistics(Point(x))

@@ -32,8 +32,9 @@ def remainder(problem, matrix, point, block):
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_the_bound_holds_everywhere(matrix):
-    """Random points and precisions from 1 to 1e4, some neurons on their kinks.
+    """BGHJ Lemmas 4.4 and 4.5 with constants, at random points and precisions from 1 to 1e4.
 
+    Some neurons are on their kinks.
     A tenth of the bound would fail.
     """
     rng, tightest = np.random.default_rng(0), 0.0
@@ -79,7 +80,7 @@ def test_another_neurons_margin_sets_the_order(matrix):
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_orders_of_both_layers(matrix):
-    """With every margin open the errors are of order -1, with one closed -1/2, as the orders."""
+    """BGHJ Lemmas 4.4 and 4.5: order -1 with every margin open, -1/2 with one closed."""
     for aside, slope in ((0.5, -1.0), (0.0, -0.5)):
         point = Point(np.array([1.0, -0.8]), np.array([[0.8, aside, 0, 0], [0.4, 0.9, 0.3, 0]]))
         first, second, by_first, by_second = (np.empty(len(PRECISIONS)) for _ in range(4))
@@ -98,7 +99,7 @@ def test_orders_of_both_layers(matrix):
 
 
 def test_feature_moments_have_the_order_of_psi_2():
-    """Lemma 4.1 over random margins of every size: the constant is one, and reached."""
+    """BGHJ Lemma 4.1 over random margins of every size: the constant is one, and reached."""
     rng, ratios = np.random.default_rng(1), []
     for _ in range(400):
         K, precision = int(rng.integers(1, 5)), 10 ** rng.uniform(0, 6)
@@ -111,7 +112,7 @@ def test_feature_moments_have_the_order_of_psi_2():
 
 
 def test_feature_excess_against_quadrature():
-    """Lemma 4.1, Case 1: the expectation holds the variables, not their means as printed."""
+    """BGHJ Lemma 4.1, Case 1: the expectation holds the variables, not their means as printed."""
     W = np.array([[1.0, 0.2], [0.5, -0.8]])
     gram, precision = W @ W.T, 3.0
     m = np.array([0.3, 0.2])
@@ -126,7 +127,7 @@ def test_feature_excess_against_quadrature():
 
 
 def test_fourth_moment_needs_the_lengths():
-    """Lemma 4.2: the printed bound fails for long neurons, whatever its constant."""
+    """BGHJ Lemma 4.2: the printed bound fails for long neurons, whatever its constant."""
     for constant in (3.0, 100.0):
         for length in (1.0, 10 * np.sqrt(constant)):
             gram, m = np.array([[length**2]]), np.zeros(1)
@@ -137,7 +138,7 @@ def test_fourth_moment_needs_the_lengths():
 
 
 def test_output_fluctuation_bounds_the_weights():
-    """Lemma 4.3: exact second moment of the output, and what Lipschitz weights make of it."""
+    """BGHJ Lemma 4.3: exact second moment of the output, and what Lipschitz weights make of it."""
     rng = np.random.default_rng(2)
     rule = gaussian.sobol(4, 2**14, rng=0)
     for precision in (1.0, 30.0, 1000.0):
@@ -170,7 +171,7 @@ def test_lipschitz_constants_are_sharp():
 
 
 def test_soft_response():
-    """Lemma 5.16: error of order -1/2 on a kink, -1 with open margins; hard steps are worse."""
+    """BGHJ Lemma 5.16: order -1/2 on a kink, -1 with open margins; hard steps are worse."""
     for aside, slope in ((0.5, -1.0), (0.0, -0.5)):
         point = Point(np.array([1.0, -0.8]), np.array([[0.8, aside, 0, 0], [0.4, 0.9, 0.3, 0]]))
         errors, orders = np.empty(len(PRECISIONS)), np.empty(len(PRECISIONS))
@@ -188,7 +189,7 @@ def test_soft_response():
 
 
 def test_short_neurons_let_the_noise_through():
-    """The printed Lemma 5.16 vanishes with the length of a neuron; the error does not."""
+    """BGHJ Lemma 5.16 as printed vanishes with the length of a neuron; the error does not."""
     precision = 1e6
     problem = xor(1, 3, precision)
     for length in (1.0, 1e-3):
