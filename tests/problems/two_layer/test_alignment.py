@@ -26,7 +26,7 @@ def start(problem, seed=0):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_spans_against_the_point(turned):
-    """Norms in the statistics are those of the vectors; features those of the centroids."""
+    """The two spaces of MDL Theorem 13.7: signal and features, from vectors and centroids."""
     a = np.sqrt(0.5)
     problem = xor(mu=(a, a), nu=(a, -a)) if turned else xor()
     point, statistics = start(problem)
@@ -42,7 +42,10 @@ def test_spans_against_the_point(turned):
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_outliers_against_many_samples(matrix):
-    """Within the sampling error of 2e5 inputs; the other matrix is told apart."""
+    """The alignment of v in MDL Theorem 13.6 within the sampling error of 2e5 inputs.
+
+    The other matrix is told apart.
+    """
     problem = xor()
     point, statistics = start(problem, seed=3)
     sample = problem.sample(200_000, rng=1)

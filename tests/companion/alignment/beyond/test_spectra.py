@@ -47,7 +47,10 @@ def test_full_spectrum_and_rank(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_blocks_are_the_diagonal_blocks_of_the_full_matrix(matrix: Matrix) -> None:
-    """Own and other eigenvalues by class, and the ratio (k - 1)^2 of G for equal weights."""
+    """Own and other eigenvalues by class, and the ratio (k - 1)^2 of G for equal weights.
+
+    MDL Theorem 13.5 takes the own one to be the largest, which two classes contradict.
+    """
     spectra = limit_spectra([0.3, 0.5, 0.7, 0.9], weights=[0.1, 0.2, 0.3, 0.4])
     dense = _dense(spectra, matrix)
     for a in range(4):
