@@ -17,7 +17,7 @@ TIMES = np.array([0.0, 0.5, 3.0, 40.0])
 
 
 def test_flow_against_integration():
-    """Outputs on and off the training set, by a Runge-Kutta solver on both at once."""
+    """Outputs on and off the training set (MDL Example 8.3), by a Runge-Kutta solver on both."""
     flow = KernelFlow(KERNEL, Y, START)
 
     def field(_, f):

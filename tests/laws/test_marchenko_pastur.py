@@ -29,7 +29,10 @@ def integral(law: MarchenkoPastur, function: object, upper: float | None = None)
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_density_cdf_and_stieltjes_agree(ratio: float) -> None:
-    """Wrong branch, atom or normalisation would break one of mass, cdf, transform."""
+    """Wrong branch, atom or normalisation would break one of mass, cdf, transform.
+
+    The law is that of MDL Theorem 6.6, the transform that of MDL Section 6.3.1.
+    """
     law = MarchenkoPastur(ratio, variance=0.7)
     low, high = law.edges
     assert integral(law, lambda x: 1.0).real == pytest.approx(1 - law.atom, abs=1e-9)
@@ -124,7 +127,7 @@ def test_stieltjes_derivative_is_the_second_moment(ratio: float, z: complex) -> 
 
 
 def test_stieltjes_at_zero_and_in_the_gap_below_the_bulk() -> None:
-    """No cancellation where ridgeless regression needs the transform."""
+    """No cancellation where ridgeless regression needs the transform (MDL Section 7.2)."""
     assert MarchenkoPastur(0.4).stieltjes(0.0) == pytest.approx(1 / 0.6, rel=1e-14)
     small = 1e-12
     assert -small * MarchenkoPastur(4.0).stieltjes(small) == pytest.approx(0.75, rel=1e-10)

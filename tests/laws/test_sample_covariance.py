@@ -15,7 +15,7 @@ def autoregressive(d: int, rho: float) -> np.ndarray:
 
 @pytest.mark.parametrize("ratio", [0.5, 2.0])
 def test_identity_is_marchenko_pastur(ratio: float) -> None:
-    """Both sides of one, complex and real points, atom and density."""
+    """Both sides of one, complex and real points, atom and density, and MDL Theorem 7.6."""
     law, classical = SampleCovariance(np.ones(4), ratio), MarchenkoPastur(ratio)
     z = np.array([0.5 + 0.3j, -1 + 1j, 2 - 0.1j])
     np.testing.assert_allclose(law.stieltjes(z), classical.stieltjes(z), rtol=1e-10)

@@ -47,7 +47,7 @@ def test_closed_form_is_the_run(shape: tuple[int, int], rng: np.random.Generator
 
 
 def test_projection_solves_the_constrained_problem(rng: np.random.Generator) -> None:
-    """Against SciPy's solver of: nearest point to the start among the solutions."""
+    """Against SciPy's solver of: nearest solution to the start; from zero that of MDL Lemma 4.2."""
     problem = LeastSquares(rng.standard_normal((3, 6)), rng.standard_normal(3))
     start = rng.standard_normal(6)
     found = optimize.minimize(
@@ -210,7 +210,10 @@ def test_descent_is_continued_by_the_flow(loss: MarginLoss, rng: np.random.Gener
 
 @pytest.mark.parametrize("loss", [EXPONENTIAL, LOGISTIC])
 def test_limit_of_the_bounded_part(loss: MarginLoss, rng: np.random.Generator) -> None:
-    """Flow and descent end at log t times the predictor plus the offset; c matters."""
+    """Flow and descent end at log t times the predictor plus the offset (MDL Theorem 4.7).
+
+    So their direction ends at the predictor's (MDL Remark 4.8). The constant c matters.
+    """
     data = separable_data(15, 4, support=4, exponent=0.4, rng=rng)
     model, best = Classifier(*data, loss=loss), max_margin(*data)
     start = rng.standard_normal(4)
@@ -224,7 +227,7 @@ def test_limit_of_the_bounded_part(loss: MarginLoss, rng: np.random.Generator) -
 
 
 def test_safe_step_lowers_the_risk_and_printed_one_does_not() -> None:
-    """Small inputs, where the square of the eigenvalue is far too small."""
+    """Small inputs: the square of the eigenvalue in MDL Theorem 4.7 is far too small."""
     small = Classifier([[0.2, 0.02], [-0.2, 0.02]], [1, 1], loss=LOGISTIC)
     start = [2.5, 0.0]
     for step, falls in ((small.safe_step_size(), True), (printed_step_size(small, 0.125), False)):
@@ -247,7 +250,7 @@ def test_descent_refuses(rng: np.random.Generator) -> None:
 
 
 def test_pieces_of_the_proof(rng: np.random.Generator) -> None:
-    """They add up to the derivative of |r|²/2; the printed ones do not."""
+    """They add up to the derivative of |r|²/2 (MDL Theorem 4.7); the printed ones do not."""
     data = separable_data(10, 3, support=3, exponent=0.3, rng=rng)
     best, model = max_margin(*data), Classifier(*data)
     t = np.array([1.0, 10.0, 1000.0])
@@ -274,7 +277,7 @@ def test_separable_data_is_what_it_says() -> None:
 
 
 def test_methods_fit_and_differ(rng: np.random.Generator) -> None:
-    """Momentum ends at the shortest solution, the others elsewhere; the mirror has its rule."""
+    """Momentum ends as MDL Lemma 4.2 says, the others elsewhere; the mirror has its rule."""
     problem = LeastSquares(rng.standard_normal((4, 9)), 2 * rng.standard_normal(4))
     safe, shortest = problem.critical_step_size, problem.minimum_norm()
     ends = {}

@@ -89,7 +89,7 @@ def test_kernel_integrals(dim: int) -> None:
 
 
 def test_neighbour_risks_by_simulation() -> None:
-    """Test and training error of fixed designs; k = 1 trains to zero."""
+    """Test and training error of fixed designs (MDL Example 5.1); k = 1 trains to zero."""
     rng = np.random.default_rng(3)
     x, k, noise = rng.random((30, 1)), 4, 0.7
     f = np.sin(5 * x[:, 0])
@@ -114,7 +114,7 @@ def test_neighbour_risks_by_simulation() -> None:
     ("dim", "a", "beta", "n"), [(2, 0.8, 1.0, 500), (3, 1.4, 0.5, 400), (2, 1.5, 1.0, 300)]
 )
 def test_exact_risk_by_simulation(dim: int, a: float, beta: float, n: int) -> None:
-    """Bias, variance and empty balls against draws; the box kernel is told apart."""
+    """Bias, variance and empty balls (MDL Theorem 5.3) against draws; the box kernel differs."""
     rng = np.random.default_rng(4)
     design, kernel, h = (
         LocalDesign.uniform(dim),
@@ -188,13 +188,13 @@ def test_leading_variance_refuses() -> None:
 
 
 def test_rate_exponents() -> None:
-    """Numbers by hand."""
+    """The exponent and the bandwidth of MDL Theorem 5.3, by hand."""
     assert smoothing_exponent(1.0, 2) == 0.5
     assert best_bandwidth(256, 1.0, 2) == pytest.approx(0.25)
 
 
 def test_tail_bounds_hold_and_are_not_idle() -> None:
-    """Exact binomial tails; with twice the exponent both fail."""
+    """Exact binomial tails, MDL Theorem 5.4 and Chernoff; with twice the exponent both fail."""
     n, p, off = 100, 0.5, np.linspace(0.05, 0.3, 6)
     tail = 2 * stats.binom.sf(np.floor(n * (p + off) + 1e-9), n, p)
     bound = hoeffding_bound(n, off)

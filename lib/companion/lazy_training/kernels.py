@@ -102,7 +102,9 @@ def random_features(
 def feature_kernel(
     x: ArrayLike, count: int, *, activation: Activation, bias: float = 0.0, rng: RNG
 ) -> FeatureKernel:
-    """Kernel of `count` random features, with its standard error, in memory of order n^2.
+    """Kernel of `count` random features (MDL Section 8.3.1), in memory of order n^2.
+
+    Each entry comes with its standard error.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The leading block of a two-layer network's Hessian as the course notes print it."""
+"""The leading block of a two-layer network's Hessian as MDL Section 13.2 prints it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["leading_block_one_centroid"]
 def leading_block_one_centroid(
     problem: TwoLayerMixture, matrix: Matrix, point: Point, centroid: int
 ) -> PopulationBlock:
-    r"""Second-layer block in the summary of the course notes 13.2: one weight for all centroids.
+    r"""Second-layer block in the summary of MDL Section 13.2: one weight for all centroids.
 
     .. math:: \tfrac14 \sum_c \sigma'(v \cdot g(W \nu))\, g(W s_c) g(W s_c)^T ,
 

@@ -1,7 +1,7 @@
 r"""A network and its linearisation, trained side by side.
 
 Both descend :math:`\frac{1}{2n} |y - f|^2` from the same parameters, by gradient flow or by
-gradient descent with the same step (MDL Equation 1.1 of chapter 9 and its linearisation). The
+gradient descent with the same step (MDL Chapter 9, Equation 1.1 and its linearisation). The
 linearised one needs no integration: with :math:`K_0 = Df_0 Df_0^T` its outputs are
 :class:`~traindyn.kernels.flow.KernelFlow`, and its parameters
 :math:`\bar\theta_t = \theta_0 + Df_0^T a_t`.

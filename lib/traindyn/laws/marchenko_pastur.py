@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 class MarchenkoPastur:
     r"""Eigenvalue law of :math:`\frac1M \sum_i x_i x_i^T`, :math:`x_i \sim N(0, \sigma^2 I_d)`.
 
+    The limit of the spectral measures whatever the law of the entries (MDL Theorem 6.6, whose
+    ratio is one over this one).
+
     Parameters
     ----------
     ratio : float
@@ -47,7 +50,10 @@ class MarchenkoPastur:
 
     @property
     def edges(self) -> tuple[float, float]:
-        r"""Ends of the continuous part, :math:`\sigma^2 (1 \mp \sqrt c)^2`."""
+        r"""Ends of the continuous part, :math:`\sigma^2 (1 \mp \sqrt c)^2`.
+
+        The lower one is the limit of the smallest non-zero eigenvalue (MDL Theorem 7.5).
+        """
         root = np.sqrt(self.ratio)
         return (
             float(self.variance * (1 - root) ** 2),
@@ -154,7 +160,9 @@ class MarchenkoPastur:
         return float(middle - half * np.cos(t))
 
     def stieltjes(self, z: ArrayLike) -> Any:
-        r"""Stieltjes transform :math:`s(z) = \int (x - z)^{-1} d\mu(x)`.
+        r"""Stieltjes transform :math:`s(z) = \int (x - z)^{-1} d\mu(x)` (MDL Section 7.2).
+
+        At variance one it solves :math:`1 + z s = s / (1 + c s)` (MDL Section 6.3.1).
 
         Parameters
         ----------

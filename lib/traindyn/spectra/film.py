@@ -14,6 +14,8 @@ nothing.
 
 Memory: the sample itself, and per worker three d x d arrays and the Krylov basis, besides the
 leading eigenvectors of every chain. Eigenvectors of earlier times are kept only when asked for.
+
+The alignments are those that MDL Theorems 13.3 and 13.6 are about.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def matrix(model: LinearModel) -> np.ndarray:
 @pytest.mark.parametrize("n", [7, 12, 30])
 @pytest.mark.parametrize("ridge", [0.0, 0.2])
 def test_conditional_risk_is_that_of_the_estimator(name: str, n: int, ridge: float) -> None:
-    """The estimator is linear in the targets: its risk from the estimator's matrix."""
+    """The estimator is linear in the targets: MDL Lemma 7.3 from the estimator's matrix."""
     model = MODELS[name]
     x, _ = model.sample(n, rng=1)
     identity = np.eye(n)
@@ -70,7 +70,7 @@ def test_many_ridges_at_once() -> None:
 
 
 def test_minimum_norm_is_the_limit_and_the_shortest() -> None:
-    """Among the interpolating solutions; any other is longer."""
+    """Among the interpolating solutions (MDL Example 7.1); any other is longer."""
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((5, 11)), rng.standard_normal(5)
     found = minimum_norm(x, y)
@@ -131,7 +131,7 @@ def test_isotropic_limit_is_the_general_one(ratio: float) -> None:
 
 @pytest.mark.parametrize("ratio", [0.3, 1.0, 2.5])
 def test_limits_from_the_stieltjes_transform(ratio: float) -> None:
-    """The notes' route, and the limit of no ridge."""
+    """The route to MDL Theorem 7.4, and the limit of no ridge."""
     law, z = MarchenkoPastur(ratio), 0.07
     risk = isotropic_risk(ratio, signal=1.7, noise=0.4, ridge=z)
     s, slope = law.stieltjes(-z), law.stieltjes_derivative(-z)

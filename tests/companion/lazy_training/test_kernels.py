@@ -37,7 +37,7 @@ def test_limit_and_error(activation):
 
 
 def test_rate():
-    """Error of the kernel ~ m^{-1/2}."""
+    """The error of the kernel of m random features falls like m^{-1/2} (MDL Section 8.3.1)."""
     limit = infinite_width(X, depth=2, activation=RELU).nngp
     counts = np.array([50, 200, 800, 3200])
     rng = np.random.default_rng(1)

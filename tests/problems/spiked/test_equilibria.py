@@ -214,7 +214,7 @@ def test_requests_below_the_threshold_are_refused():
 
 
 def test_fixed_points_of_matrix_pca_in_the_course_notes_move():
-    """Of the three printed ones only the origin stands still."""
+    """Of the three printed in MDL Section 12.4.1 only the origin stands still."""
     problem = SpikedTensor(2, 100, signal=1.5)
     sizes = [drift_size(problem, place, 1.0) for place in printed_matrix_equilibria()]
     assert sizes[0] == 0

@@ -434,7 +434,7 @@ def test_sgd_follows_the_effective_dynamics_at_the_rate_of_its_fluctuations():
 
 
 def test_subcritical_steps_follow_the_flow_without_corrector():
-    """BGJ Proposition 3.1 at n^(-3/2): the radius collapses, the critical drift is far off."""
+    """Step size n^(-3/2) (MDL Section 12.3.2): the radius collapses, the critical drift is off."""
     n = 4000
     problem, start = SpikedTensor(2, n, signal=1.5), Statistics(np.array(0.3), np.array(1.3))
     times = np.linspace(0.02, 0.5, 25)

@@ -26,7 +26,7 @@ def start(problem, seed=0):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_spans_against_the_point(turned):
-    """The spans of BGHJ Theorem 2.7, from the statistics, are those of vectors and centroids."""
+    """The two spaces of MDL Theorem 13.7: signal and features, from vectors and centroids."""
     a = np.sqrt(0.5)
     problem = xor(mu=(a, a), nu=(a, -a)) if turned else xor()
     point, statistics = start(problem)
@@ -42,7 +42,10 @@ def test_spans_against_the_point(turned):
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_outliers_against_many_samples(matrix):
-    """The alignment of v in BGHJ Theorem 2.6, on 2e5 inputs; the other matrix is told apart."""
+    """The alignment of v in MDL Theorem 13.6 within the sampling error of 2e5 inputs.
+
+    The other matrix is told apart.
+    """
     problem = xor()
     point, statistics = start(problem, seed=3)
     sample = problem.sample(200_000, rng=1)

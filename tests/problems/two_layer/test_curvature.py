@@ -316,7 +316,7 @@ def test_statistics_suffice():
 
 
 def test_one_weight_for_all_centroids_is_wrong_unless_outputs_agree():
-    """The summary of the course notes, at two points; equal without an output."""
+    """The summary of MDL Section 13.2, at two points; equal without an output."""
     problem, silent = xor(4, 6, 1e6), random_point(4, 6)
     silent, point = Point(np.zeros(4), silent.W), Point(2.0 * silent.v, silent.W)
     block = (4, 4)

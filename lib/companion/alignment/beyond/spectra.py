@@ -76,6 +76,7 @@ class LimitSpectra:
         the others; G-matrix: ``p_a (1 - q_a)^2`` and ``p_l r_l^2``. The own mean is the
         top eigenvector of the Hessian block only if its entry is the largest, for equal
         weights and q > 1/k if and only if k >= 3 (BGHJ Theorem 2.5 needs both).
+        So does MDL Theorem 13.5.
 
         Parameters
         ----------

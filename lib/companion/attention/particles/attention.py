@@ -5,7 +5,8 @@ r"""The dynamics of tokens under self-attention with layer normalisation, in con
     \dot x_i = P^\perp_{x_i} \Big( \sum_h \sum_j A^h_{ij} V_h x_j + W \sigma(a x_i + b) \Big),
     \qquad A^h_{ij} = \frac1{Z_i} e^{\beta \langle Q_h x_i, K_h x_j \rangle} ,
 
-on the unit sphere, :math:`P^\perp_x y = y - \langle x, y \rangle x` (course notes, Chapter 14).
+on the unit sphere, :math:`P^\perp_x y = y - \langle x, y \rangle x`
+(MDL Chapter 14, Equation 1.7).
 One head with identity matrices and no feed-forward layer is the notes' (SA).
 """
 

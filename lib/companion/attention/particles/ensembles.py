@@ -1,4 +1,4 @@
-"""Random matrices of attention: the four ensembles of the notes' Figure 2.2."""
+"""Random matrices of attention: the four ensembles of MDL Chapter 14, Figure 2.2."""
 
 from __future__ import annotations
 

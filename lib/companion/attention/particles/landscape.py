@@ -1,6 +1,6 @@
 r"""The energy that tokens climb at infinite temperature: its saddles, and what is conserved.
 
-With :math:`S = \sum_j x_j`, (2.5) of the notes' Chapter 14 is the gradient flow of
+With :math:`S = \sum_j x_j`, MDL Chapter 14, Equation 2.5 is the gradient flow of
 :math:`E = \frac1{2 n} |S|^2` on the product of spheres. Its Hessian is
 
 .. math:: \frac1n \Big( \big| \sum_i v_i \big|^2 - \sum_i \langle x_i, S \rangle |v_i|^2 \Big),
@@ -26,6 +26,8 @@ Array: TypeAlias = NDArray[np.float64]
 
 def consensus_hessian(tokens: ArrayLike) -> Array:
     r"""Return the Hessian of :math:`\frac1{2 n} |\sum_i x_i|^2` on the product of spheres.
+
+    By MDL Lemma 14.3 it has a positive eigenvalue at all critical points but consensus.
 
     Parameters
     ----------

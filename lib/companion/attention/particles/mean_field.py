@@ -6,8 +6,8 @@ r"""Many tokens on the circle: the continuity equation of their density.
     v(\theta) = \frac1{Z(\theta)} \int e^{\beta \cos(\theta - \varphi)} \sin(\varphi - \theta)
     f(\varphi)\, d\varphi
 
-(course notes, Chapter 14, (2.2) to (2.4) with d = 2). On Fourier modes both integrals are products
-with modified Bessel functions.
+(MDL Chapter 14, Equations 2.2 to 2.4 with d = 2). On Fourier modes both integrals are products with
+modified Bessel functions.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""Residual networks and the differential equation they discretise.
 
 .. math:: x_{k+1} = x_k + \frac T L f(t_k, x_k), \qquad \dot x = f(t, x) = w \sigma(a x + b)
 
-(course notes, Chapter 14, (1.1) and (1.2); the notes leave out the step :math:`T / L`). The network
-is Euler's method: its error is :math:`\frac T L z(T)` to first order, where
+(MDL Chapter 14, Equations 1.1 and 1.2; the notes leave out the step :math:`T / L`). The network is
+Euler's method: its error is :math:`\frac T L z(T)` to first order, where
 :math:`\dot z = \partial_x f\, z - \frac12 \ddot x` from zero.
 """
 

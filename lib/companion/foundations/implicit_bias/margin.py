@@ -94,7 +94,7 @@ class MaxMargin:
         return bool(singular[-1] > _ACTIVE * singular[0])
 
     def offset(self, scale: float) -> Array:
-        r"""Limit of :math:`w_t - \hat w \log t` in the span of the support.
+        r"""Limit of :math:`w_t - \hat w \log t` in the span of the support (MDL Theorem 4.7).
 
         The :math:`\tilde w` in that span with
 
@@ -195,7 +195,7 @@ def signed(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def max_margin(x: ArrayLike, y: ArrayLike) -> MaxMargin:
-    """Max-margin predictor without intercept.
+    """Max-margin predictor without intercept, the direction of descent at last (MDL Remark 4.8).
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ __all__ = ["printed_drift_pieces", "printed_step_size"]
 def printed_drift_pieces(
     solution: MaxMargin, weights: ArrayLike, times: ArrayLike
 ) -> tuple[Array, Array]:
-    r"""Parts (I) and (II) of the proof of Theorem 4.7 as printed.
+    r"""Parts (I) and (II) of the proof of MDL Theorem 4.7 as printed.
 
     Without the factor 1/n, with the offset at c = 1, and with :math:`-\hat w/t` in both. Shapes as
     for :meth:`~companion.foundations.implicit_bias.margin.MaxMargin.drift_pieces`.
@@ -35,5 +35,5 @@ def printed_drift_pieces(
 
 
 def printed_step_size(model: Classifier, constant: float) -> float:
-    r"""Bound on the step of Theorem 4.7 as printed, :math:`1/(c\lambda_{\max}^2)`."""
+    r"""Bound on the step of MDL Theorem 4.7 as printed, :math:`1/(c\lambda_{\max}^2)`."""
     return 1 / (_validate.positive("constant", constant) * model.curvature**2)

@@ -37,7 +37,7 @@ class PowerKernel:
     Parameters
     ----------
     exponent : float
-        a >= 0; zero is the box kernel. Theorem 5.3 wants 0 < a < d/2.
+        a >= 0; zero is the box kernel. MDL Theorem 5.3 wants 0 < a < d/2.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def smoothing_exponent(smoothness: float, dimension: float) -> float:
 
 
 def best_bandwidth(n: ArrayLike, smoothness: float, dimension: float) -> Array:
-    r"""Bandwidth of Theorem 5.3, :math:`h = n^{-1/(d+2\beta)}`."""
+    r"""Bandwidth of MDL Theorem 5.3, :math:`h = n^{-1/(d+2\beta)}`."""
     beta, d = (
         _validate.positive("smoothness", smoothness),
         _validate.positive("dimension", dimension),
@@ -193,7 +193,7 @@ def nearest_neighbours(x: ArrayLike, y: ArrayLike, query: ArrayLike, *, k: int) 
 
 
 def neighbour_test_risk(bias: ArrayLike, k: ArrayLike, noise: float) -> Array:
-    r"""Squared error of k nearest neighbours on a new label, given the design.
+    r"""Squared error of k nearest neighbours on a new label, given the design (MDL Example 5.1).
 
     .. math:: \sigma^2 + b^2 + \sigma^2/k
 

@@ -103,7 +103,8 @@ def matrix_function(
 ) -> NDArray[np.complex128]:
     r"""Cauchy's formula :math:`f(A) = \frac1{2\pi i} \oint f(z) (z - A)^{-1} dz` on a circle.
 
-    The trapezoidal rule, whose error falls geometrically with the number of nodes.
+    MDL Theorem 6.9 with the right sign, by the trapezoidal rule, whose error falls
+    geometrically with the number of nodes.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def leave_one_out_bound(z: complex, dimension: int) -> float:
 
 
 def azuma_tail(deviation: ArrayLike, increments: ArrayLike) -> Array:
-    r"""Azuma's bound on :math:`P(|\sum_k D_k| \ge t)` for martingale differences (MDL 6.20).
+    r"""Azuma's bound on :math:`P(|\sum_k D_k| \ge t)` for martingales (MDL Theorem 6.20).
 
     .. math:: 2 \exp\Big(-\frac{t^2}{2 \sum_k c_k^2}\Big), \qquad |D_k| \le c_k .
 

@@ -47,8 +47,9 @@ def wide_ensemble(
 ) -> Ensemble:
     r"""Mean and covariance over initialisations of infinitely wide networks in training.
 
-    The kernel stays :math:`K = K_\infty^{(L)}` and the start is Gaussian of covariance
-    :math:`\Sigma = \Sigma^{(L)}`, so with :math:`A_t = K(x, X) K^{-1} (1 - e^{-t K / n})`
+    The kernel stays :math:`K = K_\infty^{(L)}` (MDL Theorem 8.7) and the start is Gaussian of
+    covariance :math:`\Sigma = \Sigma^{(L)}`, so with
+    :math:`A_t = K(x, X) K^{-1} (1 - e^{-t K / n})`
 
     .. math:: E f_t(x) = A_t y, \qquad
               \mathrm{Cov} f_t = \Sigma - A_t \Sigma(X, x) - \Sigma(x, X) A_t^T

@@ -1,4 +1,4 @@
-"""Formulas of MDL chapter 9 as printed, where they differ from the correct ones.
+"""Formulas of MDL chapter 8 as printed, where they differ from the correct ones.
 
 Nothing here describes training: a check that confirms the correct formulas must reject these.
 """

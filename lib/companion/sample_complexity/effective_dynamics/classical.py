@@ -1,7 +1,7 @@
 r"""The classical limit: fixed dimension, step size to zero.
 
 One loss on which everything is known is enough to test what the classical theory says of SGD
-(course notes, Section 12.1.1): :math:`L(x, \xi) = \tfrac12 (x - \xi)^2` with
+(MDL Section 12.1.1): :math:`L(x, \xi) = \tfrac12 (x - \xi)^2` with
 :math:`\xi \sim N(0, 1)`, from its minimum,
 
 .. math:: X_\ell = (1 - \delta) X_{\ell-1} + \delta\,\xi_\ell, \qquad X_0 = 0 .
@@ -34,6 +34,8 @@ _NODES_PER_STEP = 6.0  # quadrature nodes per standard deviation of a step
 
 def deviation_rate(level: float, horizon: float) -> float:
     r"""Rate of the deviation :math:`\sup_{t \le T} |X_t| > \epsilon` as the step size vanishes.
+
+    The I of MDL Section 12.1.1 for this chain,
 
     .. math:: I(\epsilon) = \inf\Big\{ \tfrac12 \int_0^T (\dot x + x)^2 dt :
               x_0 = 0,\ \sup |x_t| \ge \epsilon \Big\} = \frac{\epsilon^2}{1 - e^{-2T}},
@@ -107,7 +109,7 @@ def exit_probability(level: float, horizon: float, step_size: float) -> float:
 
 
 def printed_interpolation(path: ArrayLike, times: ArrayLike, *, step_size: float) -> Array:
-    r"""Interpolation of iterates as the course notes print it (Section 12.1.1).
+    r"""Interpolation of iterates as printed in MDL Section 12.1.1.
 
     .. math:: \tilde X_t = X_{\lfloor t/\delta \rfloor}
               + (t - \lfloor t/\delta \rfloor \delta)\, X_{\lfloor t/\delta \rfloor + 1}

@@ -1,7 +1,7 @@
 r"""The operators of the limit theorem at a point, in full dimension.
 
 For a population loss :math:`\Phi`, the covariance V of the gradient of one sample and summary
-statistics u with Jacobian J (BGJ Theorem 2.2; course notes, Definition 12.3),
+statistics u with Jacobian J (BGJ Theorem 2.2; MDL Definition 12.3, Theorem 12.4),
 
 .. math:: A u = \langle \nabla\Phi, \nabla u \rangle, \qquad
           \delta \mathcal L u = \tfrac\delta2 \langle V, \nabla^2 u \rangle, \qquad
@@ -33,7 +33,8 @@ class Operators(NamedTuple):
     population : ndarray, shape (k,)
         :math:`A u`, whose limit is the population drift f.
     corrector : ndarray, shape (k,)
-        :math:`\delta \mathcal L u`, whose limit is the population corrector g.
+        :math:`\delta \mathcal L u`, whose limit is the population corrector g: zero where the
+        step size is below the critical one (MDL Section 12.3.2).
     diffusion : ndarray, shape (k, k)
         :math:`\delta J V J^T`, whose limit is the diffusion matrix.
     """

@@ -1,4 +1,4 @@
-"""Formulas of the course notes, Section 12.4, as printed, where they differ.
+"""Formulas of MDL Sections 12.4.1 and 12.4.2 as printed, where they differ from ours.
 
 Nothing here describes training: a check that confirms the correct formulas must reject these.
 """
@@ -16,7 +16,7 @@ __all__ = ["printed_matrix_equilibria", "printed_radius"]
 
 
 def printed_matrix_equilibria() -> tuple[Statistics, ...]:
-    r"""Return the fixed points of matrix PCA above its threshold in the course notes 12.4.1.
+    r"""Return the fixed points of matrix PCA above its threshold in MDL Section 12.4.1.
 
     At c_delta = 1: (0, 0), (1, 0) and (1, 1), for (0, 0), (0, 1) and
     :math:`(\pm\sqrt{\lambda - 1}, 1)` of
@@ -27,7 +27,7 @@ def printed_matrix_equilibria() -> tuple[Statistics, ...]:
 
 
 def printed_radius(start: float, times: ArrayLike) -> Array:
-    r"""Evaluate the radius at the equator of matrix PCA as printed in the course notes 12.4.2.
+    r"""Evaluate the radius at the equator of matrix PCA as printed in MDL Section 12.4.2.
 
     .. math:: \dot u_2 = -8 u_2 (u_2^2 - 1)
 

@@ -1,4 +1,4 @@
-r"""Discrete Bihari–LaSalle inequality (MDL 11.5), with its constant.
+r"""Discrete Bihari–LaSalle inequality (MDL Section 11.5), with its constant.
 
 A sequence with :math:`m_t \ge a + b \sum_{j<t} m_j^{k-1}` stays above the solution of
 :math:`m_{t+1} = m_t + b m_t^{k-1}`, :math:`m_0 = a`. With :math:`w = m^{-(k-2)}` a step of that

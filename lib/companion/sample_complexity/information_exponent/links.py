@@ -5,7 +5,7 @@ quadratures; compiled, they are inlined into the loops of SGD. So any function w
 written element by element and that numba can compile, one's own included.
 
 Coefficients are taken with respect to the orthonormal Hermite polynomials
-:math:`h_k = He_k / \sqrt{k!}` (MDL 11.2.3).
+:math:`h_k = He_k / \sqrt{k!}` (MDL Section 11.2.3).
 """
 
 from __future__ import annotations

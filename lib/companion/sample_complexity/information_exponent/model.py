@@ -203,7 +203,10 @@ class SingleIndex(ABC):
         return Point(x)
 
     def draw_initial_statistics(self, *, rng: RNG) -> Statistics:
-        """Draw from the exact law of the overlap of :meth:`initial`, at a cost free of N."""
+        """Draw from the exact law of the overlap of :meth:`initial`, at a cost free of N.
+
+        Times the root of N it tends to the modulus of a normal (MDL Section 11.3.2).
+        """
         generator = _validate.generator("rng", rng)
         z = abs(generator.standard_normal())
         rest = generator.chisquare(self.dimension - 1)

@@ -23,7 +23,8 @@ __all__ = ["BinaryMixture", "OnlinePCA", "TeacherStudent", "phase_retrieval"]
 class OnlinePCA(SingleIndex):
     r"""Online principal component analysis: covariance :math:`I + \lambda v_0 v_0^T`.
 
-    The loss is :math:`-\langle x, Y \rangle^2`, the population loss :math:`-1 - \lambda m^2`.
+    The loss is :math:`-\langle x, Y \rangle^2`, the population loss :math:`-1 - \lambda m^2`
+    (MDL Section 11.2.1).
 
     Attributes
     ----------
@@ -77,10 +78,11 @@ def _slope_spiked(t: float, y: float, parameters: Any) -> float:
 
 @dataclass(frozen=True)
 class BinaryMixture(SingleIndex):
-    r"""Maximum likelihood for two antipodal Gaussian clusters with known weights.
+    r"""Maximum likelihood for two antipodal Gaussian clusters (MDL Section 11.2.2).
 
-    :math:`Y \sim p N(v_0, I) + (1 - p) N(-v_0, I)`, :math:`p = e^h / (e^h + e^{-h})`, and the
-    loss is :math:`-\log \cosh(\langle x, Y \rangle + h)`.
+    The weights are known: :math:`Y \sim p N(v_0, I) + (1 - p) N(-v_0, I)`,
+    :math:`p = e^h / (e^h + e^{-h})`, and the loss is
+    :math:`-\log \cosh(\langle x, Y \rangle + h)`.
 
     Attributes
     ----------
@@ -140,7 +142,8 @@ class TeacherStudent(SingleIndex):
     r"""Teacher and student: labels :math:`f(\langle a, v_0 \rangle) + \varepsilon`, squared loss.
 
     :math:`L = (y - g(\langle a, x \rangle))^2` with Gaussian inputs a; the population loss is
-    :math:`\|f\|^2 + \|g\|^2 - 2 \sum_k u_k(f) u_k(g) m^k + E \varepsilon^2`.
+    :math:`\|f\|^2 + \|g\|^2 - 2 \sum_k u_k(f) u_k(g) m^k + E \varepsilon^2`
+    (MDL Section 11.2.3).
 
     Attributes
     ----------

@@ -6,8 +6,8 @@ Expanding the loss in Hermite polynomials of t and the law of the data in those 
 .. math:: \phi(m) = \sum_k a_k m^k, \qquad a_k = E_{(s,y)} E_z\, \ell(z, y)\, h_k(z)\, h_k(s),
 
 with z normal and independent of (s, y). For teacher and student
-:math:`a_k = -2 u_k(f) u_k(g)`, :math:`k \ge 1` (MDL 11.2.3). The information exponent
-(MDL Definition 11.9) is the least :math:`k \ge 1` with :math:`a_k \ne 0`.
+:math:`a_k = -2 u_k(f) u_k(g)`, :math:`k \ge 1` (MDL Section 11.2.3). The information
+exponent (MDL Definition 11.9) is the least :math:`k \ge 1` with :math:`a_k \ne 0`.
 """
 
 from __future__ import annotations
@@ -251,6 +251,8 @@ def critical_step(problem: SingleIndex) -> float:
 
 def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) -> float:
     """Time ``steps * delta / N`` that the effective dynamics takes from one overlap to another.
+
+    It is the length of the descent in MDL Theorem 11.12, corrected.
 
     Parameters
     ----------

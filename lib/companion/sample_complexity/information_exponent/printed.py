@@ -21,7 +21,7 @@ def printed_coefficients(link: Link, count: int) -> Array:
 
 
 def printed_norm_moment_bound(n: ArrayLike, p: float) -> Array:
-    r"""Bound of Remark 11.6, :math:`\sqrt{(E \sum_i z_i^2)^{p/2}}`, for normal coordinates."""
+    r"""Bound of MDL Remark 11.6, :math:`\sqrt{(E \sum_i z_i^2)^{p/2}}`, for normal coordinates."""
     return np.asarray(np.sqrt(_validate.positives("n", n) ** (_validate.positive("p", p) / 2)))
 
 

@@ -15,7 +15,8 @@ limit in which start, signal, noise and corrector are of one size,
           \qquad a = -\frac{\phi^{(k)}(0)}{(k-1)!},
 
 and the search ends when it explodes. The law of that time is the recovery curve of SGD in units
-of :math:`\alpha_c(N, k) = N^{k-2}`.
+of :math:`\alpha_c(N, k) = N^{k-2}`, between MDL Theorem 11.11 at small times and MDL Theorem 11.10
+at large ones.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class EscapeLaw:
 
 def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw:
     """Law of the time at which the modulus of the overlap reaches a level, order two.
+
+    It is the length of the search in MDL Theorem 11.12.
 
     Parameters
     ----------
@@ -254,7 +257,7 @@ class Explosion:
 
 
 def explosion(problem: SingleIndex, *, scale: float) -> Explosion:
-    r"""Limit of the search phase at step size :math:`c N^{-(k-2)/2}`.
+    r"""Limit of the search phase at step size :math:`c N^{-(k-2)/2}` (MDL Theorem 11.12).
 
     Parameters
     ----------

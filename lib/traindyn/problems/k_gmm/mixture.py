@@ -464,6 +464,7 @@ class KGaussianMixture:
         -------
         ndarray, shape (..., k)
             :math:`\rho(x^c, \mathrm{span}\,\mu) = (1 - R^\perp_{cc} / |x^c|^2)^{1/2}`.
+            MDL Theorem 13.4 has a bound for it.
         """
         statistics = checked(self, statistics)
         m = statistics.m

@@ -1,6 +1,6 @@
 r"""Linear least squares, over- or under-parametrised, and what gradient descent makes of it.
 
-For n rows :math:`X` in :math:`R^{n \times d}` and targets y the risk is (MDL Section 4.1)
+For n rows :math:`X` in :math:`R^{n \times d}` and targets y the risk is (MDL Example 4.1)
 
 .. math:: R(\theta) = \tfrac1n |X\theta - y|^2, \qquad
           \nabla R = \tfrac2n X^\top (X\theta - y) .

@@ -205,6 +205,8 @@ def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
         d r_\perp^2 &= \big(-4 k r_\perp^{2(k-1)} (r_\perp^2 - c_\delta)
           - 2 \alpha r_\perp^2\big) dt.
 
+    At order two, c_delta = 1 and no ridge this is MDL Section 12.4.2, its radius corrected.
+
     Parameters
     ----------
     problem : SpikedTensor

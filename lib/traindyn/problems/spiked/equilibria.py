@@ -54,6 +54,8 @@ class Equilibrium:
 def equilibria(problem: SpikedTensor, *, c_delta: float) -> tuple[Equilibrium, ...]:
     """All fixed points of the effective dynamics.
 
+    For matrices the list in MDL Section 12.4.1 is another, with points that are not fixed.
+
     Parameters
     ----------
     problem : SpikedTensor

@@ -359,6 +359,8 @@ class SpikedTensor:
             \dot m &= 2 m (\lambda k m^{k-2} - k R^{2k-2} - \alpha / 2) \\
             \frac{d}{dt} r_\perp^2 &= -4 k R^{2k-2} (r_\perp^2 - c_\delta) - 2 \alpha r_\perp^2 .
 
+        Without ridge this is the flow of MDL Section 12.4.1.
+
         BGJ Section 7.1 prints :math:`\alpha` for :math:`\alpha/2` in the first line, see
         :func:`companion.effective_dynamics.pca.printed.as_printed`.
 

@@ -25,6 +25,8 @@ _DEPENDENT = 1e-10
 def span_alignment(statistics: Statistics) -> Array:
     r"""Alignment of each neuron with the signal space, :math:`|m_i| / |W_i|`, shape (..., K).
 
+    MDL Theorem 13.7 has a bound for it.
+
     Parameters
     ----------
     statistics : Statistics
@@ -71,7 +73,7 @@ def feature_space(problem: TwoLayerMixture, statistics: Statistics) -> Array:
 def outlier_alignment(
     problem: TwoLayerMixture, statistics: Statistics, matrix: Matrix, *, rule: Rule | None = None
 ) -> float:
-    """Alignment of v with the leading eigenvectors of its population block.
+    """Alignment of v with the leading eigenvectors of its population block (MDL Theorem 13.6).
 
     Parameters
     ----------

@@ -317,6 +317,8 @@ class Component(NamedTuple):
 def fixed_sets(problem: TwoLayerMixture) -> tuple[FixedSet, ...]:
     """All sets of fixed points, in lexicographic order of their assignments.
 
+    Those of the XOR mixture are the ones of MDL Section 12.4.3, corrected.
+
     Raises
     ------
     ValueError
@@ -382,8 +384,9 @@ def components(problem: TwoLayerMixture) -> tuple[Component, ...]:
 def success_probability(width: int, *, classes: int = 4) -> float:
     r"""Probability that a random start leads to the best classifier, at infinite precision.
 
-    From the uninformative start each neuron joins one of the classes, independently and
-    uniformly, so that by inclusion and exclusion all n of them are occupied with probability
+    The probability of MDL Section 12.4.3, where its value at width four is misprinted. From the
+    uninformative start each neuron joins one of the classes, independently and uniformly, so that
+    by inclusion and exclusion all n of them are occupied with probability
 
     .. math:: P_K = \sum_{j=0}^{n} (-1)^j \binom nj \Big( 1 - \frac jn \Big)^K .
 

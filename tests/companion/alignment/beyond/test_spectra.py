@@ -49,7 +49,7 @@ def test_full_spectrum_and_rank(matrix: Matrix) -> None:
 def test_blocks_are_the_diagonal_blocks_of_the_full_matrix(matrix: Matrix) -> None:
     """Own and other eigenvalues by class, and the ratio (k - 1)^2 of G for equal weights.
 
-    With two classes those of the Hessian coincide, against BGHJ Theorem 2.5.
+    MDL Theorem 13.5 takes the own one to be the largest, which two classes contradict.
     """
     spectra = limit_spectra([0.3, 0.5, 0.7, 0.9], weights=[0.1, 0.2, 0.3, 0.4])
     dense = _dense(spectra, matrix)

@@ -52,7 +52,7 @@ def by_loops(attention, x):
     ],
 )
 def test_field(attention):
-    """Against loops; orthogonal to the tokens; rows of attention sum to one."""
+    """Against loops (MDL Chapter 14, Equation 1.7); orthogonal to tokens; rows sum to one."""
     speed = attention.velocity(X)
     np.testing.assert_allclose(speed, by_loops(attention, X), atol=1e-12)
     np.testing.assert_allclose(np.sum(speed * X, axis=1), 0, atol=1e-12)

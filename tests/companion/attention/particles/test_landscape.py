@@ -36,7 +36,10 @@ def test_hessian():
 
 @pytest.mark.parametrize("minority", [0, 1, 2, 3])
 def test_aligned_saddles(minority):
-    """One unstable eigenvalue one in each direction of the sphere, and the balance elsewhere."""
+    """One unstable eigenvalue one in each direction of the sphere, and the balance elsewhere.
+
+    The first are those of MDL Lemma 14.3.
+    """
     n, d = 7, 4
     x = np.tile(np.eye(d)[0], (n, 1))
     x[:minority] *= -1
@@ -50,7 +53,10 @@ def test_aligned_saddles(minority):
 
 
 def test_balanced_saddles():
-    """Reached by repulsion: the largest eigenvalue is one less the least of the mean of xxᵀ."""
+    """Reached by repulsion: the largest eigenvalue is one less the least of the mean of xxᵀ.
+
+    So it is positive, as MDL Lemma 14.3 says.
+    """
     repelling = Attention(0.0, [Head(value=-np.eye(3))])
     x = repelling.flow(random_tokens(6, 3, rng=1), [0.0, 60.0]).tokens[-1]
     np.testing.assert_allclose(x.sum(axis=0), 0, atol=1e-8)
@@ -74,7 +80,10 @@ def test_cross_ratios():
 
 @pytest.mark.parametrize("dimension", [2, 3, 6])
 def test_opposite_share(dimension):
-    """Against a count of 20 000 pairs of uniform tokens, within six standard errors."""
+    """Against a count of 20 000 pairs of uniform tokens, within six standard errors.
+
+    At late times the volume of MDL Lemma 14.2 vanishes at the rate d - 1.
+    """
     x, y = (random_tokens(20_000, dimension, rng=seed) for seed in (3, 4))
     later = np.tanh(0.5 + np.arctanh(np.sum(x * y, axis=1)))
     share = float(opposite_share(0.5, dimension=dimension))

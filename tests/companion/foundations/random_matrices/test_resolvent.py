@@ -42,7 +42,7 @@ def test_empirical_transform_is_the_normalised_trace() -> None:
 
 
 def test_cauchy_formula_gives_functions_and_projections() -> None:
-    """Around all eigenvalues the exponential, around one its projection."""
+    """Around all eigenvalues the exponential, around one its projection (MDL Theorem 6.9)."""
     a = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 9.0]])
     found = matrix_function(np.exp, a, centre=5, radius=6.0, nodes=80)
     np.testing.assert_allclose(found, expm(a), rtol=1e-9, atol=1e-6)
@@ -52,7 +52,7 @@ def test_cauchy_formula_gives_functions_and_projections() -> None:
 
 
 def test_rank_one_update() -> None:
-    """Against inversion; the printed denominator is the negative control."""
+    """Against inversion; the denominator printed in MDL Theorem 6.15 is the negative control."""
     rng = np.random.default_rng(1)
     a, v = rng.standard_normal((6, 6)) + 4j * np.eye(6), rng.standard_normal(6)
     inverse = np.linalg.inv(a)
@@ -65,7 +65,7 @@ def test_rank_one_update() -> None:
 
 
 def test_leave_one_out_bound_holds_and_is_attained() -> None:
-    """A shift of one eigenvalue by twice the height, seen from the middle, attains it."""
+    """A shift of one eigenvalue by twice the height attains the bound behind MDL Lemma 6.16."""
     rng = np.random.default_rng(2)
     x = rng.standard_normal((40, 10))
     whole = np.linalg.eigvalsh(x.T @ x / 40)
@@ -82,7 +82,7 @@ def test_leave_one_out_bound_holds_and_is_attained() -> None:
 
 
 def test_azuma_against_the_binomial() -> None:
-    """Exact tails of a sum of signs; with the printed exponent the bound fails."""
+    """Exact tails of a sum of signs; as printed MDL Theorem 6.20 fails."""
     n = 400
     t = 2.0 * np.arange(1, 60)
     tail = 2 * binom.sf((n + t) / 2 - 1, n, 0.5)
@@ -92,14 +92,17 @@ def test_azuma_against_the_binomial() -> None:
 
 
 def test_concentration_tail_is_two_azuma_tails() -> None:
-    """Written out, with the number of samples: the ratio enters as d / n."""
+    """MDL Lemma 6.16, corrected, written out with the number of samples: the ratio is d / n."""
     t = np.array([0.7, 1.0])
     expected = 4 * np.exp(-(400 * t**2 * 0.8 * 0.5**2) / 16)
     np.testing.assert_allclose(concentration_tail(t, 1 + 0.5j, 400, 500), expected, rtol=1e-12)
 
 
 def test_variance_of_quadratic_forms_by_enumeration() -> None:
-    """All signs; a matrix that is not symmetric tells the two off-diagonal sums apart."""
+    """The variance behind MDL Lemma 6.18, over all signs.
+
+    A matrix that is not symmetric tells the two off-diagonal sums apart.
+    """
     a = np.random.default_rng(3).standard_normal((7, 7))
     signs = np.array(list(product([-1.0, 1.0], repeat=7)))
     forms = np.einsum("si,ij,sj->s", signs, a, signs)
@@ -112,7 +115,7 @@ def test_variance_of_quadratic_forms_by_enumeration() -> None:
 
 
 def test_smoothing_is_convolution_with_cauchy() -> None:
-    """Of the law, atom included."""
+    """What MDL Theorem 6.13 integrates, for a law with an atom."""
     law = MarchenkoPastur(2.0)
     nodes, weights = np.polynomial.legendre.leggauss(2000)
     low, high = law.edges

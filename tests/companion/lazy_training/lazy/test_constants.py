@@ -143,7 +143,7 @@ def test_the_hypothesis_cannot_be_weakened():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_network_obeys_every_bound(seed):
-    """Under the theorem's hypothesis, with the proved Lipschitz constant."""
+    """Under the hypothesis of MDL Theorem 9.1, with the proved Lipschitz constant."""
     constants, times, y, path = training(8, 20, 400, 8.0, seed)
     assert constants.ratio < 0.25
     left = np.linalg.norm(y - path.outputs, axis=1)
@@ -193,7 +193,8 @@ def test_printed_inequality_does_not_scale():
 def test_scales_of_the_second_theorem():
     """Measured over sizes, the constants keep within a factor; the deviation falls as printed not.
 
-    With n fixed and d growing, ours falls like d^{-1/2} and the printed one like d^{-3/2}.
+    The scales are those of MDL Theorem 9.2. With n fixed and d growing, ours falls like
+    d^{-1/2} and the printed one like d^{-3/2}.
     """
     ours, printed, ratios, sizes = [], [], [], (20, 40, 80, 160)
     for d in sizes:

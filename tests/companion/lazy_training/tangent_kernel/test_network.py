@@ -28,7 +28,7 @@ def jacobian_by_differences(net, theta, x):
 @pytest.mark.parametrize("activation", [TANH, ERF, GELU, RELU], ids=lambda a: a.name)
 @pytest.mark.parametrize("widths", [(3, 1), (3, 5, 1), (3, 4, 6, 2)], ids=str)
 def test_pullback_and_kernel_against_differences(activation, widths):
-    """Rows of the Jacobian, and its product with itself on two sets of inputs."""
+    """Rows of the Jacobian; its product with itself (MDL Definition 8.5) on two sets of inputs."""
     net = Network(widths, activation, bias=0.7)
     theta = net.initialise(rng=4)
     assert theta.size == net.size == sum(b * (a + 1) for a, b in pairwise(widths))

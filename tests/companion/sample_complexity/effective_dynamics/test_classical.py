@@ -49,7 +49,7 @@ def test_probability_of_leaving_at_the_first_step():
 
 
 def test_rate_is_that_of_the_end_in_the_limit():
-    """At a tiny step size, by the closed form; an infinite horizon is told apart."""
+    """The I of MDL Section 12.1.1 at a tiny step size; an infinite horizon is told apart."""
     ratio = -1e-4 * np.log(classical.end_probability(0.1, 1.0, 1e-4))
     assert ratio == pytest.approx(classical.deviation_rate(0.1, 1.0), rel=0.05)
     assert abs(ratio - 0.1**2) > 0.1 * ratio
@@ -67,7 +67,7 @@ def test_printed_interpolation_misses_the_next_iterate():
 
 
 def test_printed_interpolation_is_the_source_s_own():
-    """The display of the course notes, Section 12.1.1, by hand.
+    """The display of MDL Section 12.1.1, by hand.
 
     Printed there: X(floor(t/delta)) + (t - floor(t/delta) delta) X(floor(t/delta) + 1).
     """

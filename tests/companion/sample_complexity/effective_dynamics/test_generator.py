@@ -24,7 +24,7 @@ def operators(problem, point, step_size):
 
 
 def test_operators_are_the_moments_of_one_step():
-    """Drift, corrector and diffusion of BGJ Theorem 2.2 within the error of 40 000 steps."""
+    """Drift, corrector and diffusion (MDL Theorem 12.4) within the error of 40 000 steps."""
     problem, step = SpikedTensor(3, 60, signal=2.0), 1 / 60
     point = problem.place(Statistics(np.array(0.6), np.array(0.8)))
     found = operators(problem, point, step)

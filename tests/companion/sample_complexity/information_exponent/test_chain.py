@@ -113,7 +113,7 @@ def test_direct_step_is_the_formula() -> None:
 
 
 def test_start_has_the_law_of_a_uniform_point() -> None:
-    """Both start functions, and the source's Poincaré limit."""
+    """Both start functions, and Poincaré's limit (MDL Section 11.3.2)."""
     problem = OnlinePCA(30, signal=1.0)
     rng = np.random.default_rng(5)
     fast = [float(problem.draw_initial_statistics(rng=rng).m) for _ in range(3000)]
@@ -176,7 +176,7 @@ def test_decomposition_adds_up() -> None:
 
 
 def test_errors_of_the_gradient() -> None:
-    """Moments of the samples against quadrature, and the bound of Remark 11.6."""
+    """Moments of the samples against quadrature, and the bound of MDL Remark 11.6."""
     problem = TeacherStudent(50, TANH, label_noise=0.3)
     found, at = gradient_errors(problem, 0.4, 40_000, rng=1), problem.moments(0.4)
     squares = found.along**2

@@ -82,7 +82,7 @@ def test_moments_against_monte_carlo(problem: SingleIndex, m: float) -> None:
 
 
 def test_closed_moments() -> None:
-    """PCA, and polynomial links at the equator."""
+    """PCA (MDL Section 11.2.1), and polynomial links at the equator."""
     m = np.array([0.0, 0.3, 0.9])
     found = OnlinePCA(50, signal=2.0).moments(m)
     np.testing.assert_allclose(found.loss, -1 - 2 * m**2, atol=1e-12)
@@ -96,7 +96,7 @@ def test_closed_moments() -> None:
 
 @pytest.mark.parametrize("link", [TANH, RELU, ABSOLUTE, COSINE, hermite(4)], ids=repr)
 def test_series_is_the_population_loss(link: Link) -> None:
-    """Equation of MDL 11.2.3 against the quadrature, value and slope."""
+    """The series of MDL Section 11.2.3 against the quadrature, value and slope."""
     problem, m = TeacherStudent(50, link), np.array([-0.5, 0.2, 0.6])
     u = coefficients(link, 60)
     found = problem.moments(m)
@@ -108,7 +108,7 @@ def test_series_is_the_population_loss(link: Link) -> None:
 
 
 def test_known_coefficients() -> None:
-    """ReLU in closed form; the printed prefactor makes them complex."""
+    """ReLU in closed form; the prefactor printed in MDL Section 11.2.3 makes them complex."""
     root = 1 / math.sqrt(2 * math.pi)
     expected = [root, 0.5, root / math.sqrt(2), 0.0, -root / math.sqrt(24)]
     np.testing.assert_allclose(coefficients(RELU, 5), expected, atol=1e-13)
@@ -123,7 +123,7 @@ def test_known_coefficients() -> None:
 
 
 def test_mixture_at_the_equator() -> None:
-    """Both derivatives in closed form up to one-dimensional integrals."""
+    """Both derivatives (MDL Section 11.2.2) in closed form up to one-dimensional integrals."""
     z, w = np.polynomial.hermite_e.hermegauss(100)
     w = w / w.sum()
     for h in (0.0, 0.3, 2.0):
@@ -133,7 +133,7 @@ def test_mixture_at_the_equator() -> None:
 
 
 def test_information_exponents() -> None:
-    """The examples of the source, a mismatch, and what has none."""
+    """The examples of MDL Definition 11.9, a mismatch, and what has none."""
     exponents = [
         information_exponent(TeacherStudent(50, link)).order
         for link in (RELU, TANH, LINEAR, COSINE, ABSOLUTE, hermite(3), hermite(4))
@@ -183,7 +183,7 @@ def test_equator_of_the_chain() -> None:
 
 
 def test_escape_law() -> None:
-    """Passage times of the chain at the order two; without the noise the law is another."""
+    """Length of the search (MDL Theorem 11.12) at order two; without noise the law is another."""
     problem, delta = OnlinePCA(20_000, signal=1.0), 0.3
     law = escape_law(problem, 0.4, delta=delta)
     found = passages(
