@@ -305,7 +305,7 @@ def test_status_tells_the_build_apart(written):
     assert "* - numpy\n  - " in text
 
 
-def test_status_shows_the_runs_with_other_seeds(ledger, tmp_path):
+def test_status_shows_the_runs_with_other_seeds(claims, ledger, tmp_path):
     """Failures could be expected by nobody and shown nowhere."""
     tally = {"digest": "0", "seeds": [1, 2], "expected": 1e-4, "moved": []}
     tally["failed"] = {"BGHJ-T2.3: mean": [2]}

@@ -66,7 +66,7 @@ def test_film_matches_lapack(dense_size: int) -> None:
 
 
 def test_alignment_uses_the_outlier_count_only() -> None:
-    """More eigenpairs than k must not raise the alignment with E_k (MDL Theorem 13.3)."""
+    """More eigenpairs than k must not raise alignment (BGHJ Theorem 2.3, MDL Theorem 13.3)."""
     problem, path, sample = run()
     narrow = film.film(problem, path, sample, r=3, matrices=("g_matrix",))
     wide = film.film(problem, path, sample, r=9, matrices=("g_matrix",), keep=range(5))

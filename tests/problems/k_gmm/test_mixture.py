@@ -252,7 +252,7 @@ def test_statistics_agree_with_dense_projections():
 
 
 def test_span_alignment_agrees_with_the_projection():
-    """The alignment of MDL Theorem 13.4 for oblique means, where the Gram matrix matters."""
+    """For oblique means the Gram matrix matters (BGHJ Theorem 2.4, MDL Theorem 13.4)."""
     problem = mixture()
     point = some_point(problem)
     statistics = problem.statistics(point)

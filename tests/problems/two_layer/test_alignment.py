@@ -26,7 +26,7 @@ def start(problem, seed=0):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_spans_against_the_point(turned):
-    """The two spaces of MDL Theorem 13.7: signal and features, from vectors and centroids."""
+    """Signal and features from vectors and centroids (BGHJ Theorem 2.7, MDL Theorem 13.7)."""
     a = np.sqrt(0.5)
     problem = xor(mu=(a, a), nu=(a, -a)) if turned else xor()
     point, statistics = start(problem)
@@ -42,7 +42,7 @@ def test_spans_against_the_point(turned):
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_outliers_against_many_samples(matrix):
-    """The alignment of v in MDL Theorem 13.6 within the sampling error of 2e5 inputs.
+    """The alignment of v in BGHJ Theorem 2.6 and MDL Theorem 13.6, on 2e5 inputs.
 
     The other matrix is told apart.
     """

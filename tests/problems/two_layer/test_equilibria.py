@@ -171,7 +171,7 @@ def test_components_of_the_source():
 
 
 def test_success_probability():
-    """All patterns of MDL Section 12.4.3 counted one by one, against the closed form and (5.2)."""
+    """All patterns counted one by one and the closed form: BGJ (5.2), MDL Section 12.4.3."""
     for width in (4, 5, 6):
         good = sum(len(set(pattern)) == 4 for pattern in itertools.product(range(4), repeat=width))
         assert math.isclose(success_probability(width), good / 4**width, rel_tol=1e-14)

@@ -1,0 +1,65 @@
+"""The index of statements: what docstrings cite, and how it is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from claimbook.registry import load_registry
+from claimbook.statements import Reference, index, references, search
+
+KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["C1", "Easy and hard directions"], "MDL": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("(BGJ Theorem 2.2).", ["Theorem 2.2"]),
+        ("MDL Theorems 8.4\n    and 8.6", ["Theorem 8.4", "Theorem 8.6"]),
+        ("BGJ Lemmas 8.1-8.3, 9.1", ["Lemma 8.1", "Lemma 8.2", "Lemma 8.3", "Lemma 9.1"]),
+        ("BGJ (3.3), (3.4)", ["Equation 3.3", "Equation 3.4"]),
+        ("MDL Chapter 14, Equation 1.2", ["Chapter 14, Equation 1.2"]),
+        ("MW C1, C2", ["C1", "C2"]),
+        ("MW, Easy and hard directions", ["Easy and hard directions"]),
+        ("BGJ Appendix A.11.2", ["Appendix A.11.2"]),
+        ("BGJ 8.3 says", []),
+        ("BGJ-T2.2 and OBGJ Theorem 2.2", []),
+        ("BGJ Theorem 2.2, with 3 classes", ["Theorem 2.2"]),
+    ],
+)
+def test_citations_are_read(text, numbers):
+    """A citation could be missed, or a number taken for one."""
+    assert [item.number for item in references(text, KNOWN)] == numbers
+
+
+@pytest.fixture
+def checkout(claims: Path, tmp_path: Path) -> Path:
+    """A library and tests that cite one theorem."""
+    root = claims.parent.parent
+    (root / "lib" / "room").mkdir(parents=True)
+    (root / "lib" / "room" / "__init__.py").write_text("")
+    (root / "lib" / "room" / "walls.py").write_text(
+        'def bulk():\n    """Bulk (BGHJ Theorem 2.3)."""\n\n\n'
+        'def other():\n    """BGHJ Lemma 9.9."""\n'
+    )
+    (root / "tests").mkdir(exist_ok=True)
+    (root / "tests" / "test_walls.py").write_text(
+        'def test_bulk():\n    """BGHJ Theorem 2.3 holds."""\n\n\n'
+        'def help():\n    """BGHJ Theorem 2.3."""\n'
+    )
+    return root
+
+
+def test_statements_lead_to_functions_and_tests(checkout):
+    """A reader of the paper could look for the code of a theorem in vain."""
+    registry = load_registry(checkout / "book" / "claims.toml")
+    found = index(registry, library=checkout / "lib", tests=checkout / "tests")
+    theorem = found[Reference("BGHJ", "Theorem 2.3")]
+    assert [place.name for place in theorem.functions] == ["room.walls.bulk"]
+    assert [place.name for place in theorem.tests] == ["test_walls.test_bulk"]
+    assert {claim.source for claim in theorem.claims} == {"BGHJ"}
+    assert found[Reference("BGHJ", "Lemma 9.9")].claims == []
+    for query in ("BGHJ Theorem 2.3", "theorem 2.3", "2.3", theorem.claims[0].id, "bulk"):
+        assert theorem in search(query, found, registry), query
+    assert search("nothing of this kind", found, registry) == []
