@@ -20,6 +20,7 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"error: the command needs the book's packages: {error}") from error
 
+from claimbook import statements
 from claimbook.collect import read
 from claimbook.evidence import Evidence, show
 from claimbook.registry import (
@@ -31,6 +32,7 @@ from claimbook.registry import (
     schema_faults,
 )
 from claimbook.render import WORDS, excludes
+from claimbook.statements import Statement
 from claimbook.verdict import Record, faults
 
 SEED = 2024  # of the book, as in the Makefile
@@ -230,6 +232,59 @@ def show_(
         return
     evidence = [Evidence.from_json(item) for item in entry["evidence"]]
     _print_verdict(console, entry["verdict"], evidence)
+
+
+@app.command()
+def find(
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help="A number, such as BGJ Theorem 2.2, or words."),
+    ],
+    profile: Annotated[
+        Profile | None, typer.Option(help="Ledger to read; default: the one built last.")
+    ] = None,
+) -> None:
+    """Find a statement: its verdicts, chapter and cells, functions and tests."""
+    registry = _registry()
+    root = _root(registry)
+    found = statements.index(registry, library=root / "lib", tests=root / "tests")
+    hits = statements.search(" ".join(query), found, registry)
+    if not hits:
+        _stop(f"nothing is found for {' '.join(query)!r}; numbers are written as in the source", 1)
+    ledger = _ledger(registry, profile)
+    recorded = {entry["id"]: entry for entry in ledger["claims"]} if ledger else {}
+    console = _console()
+    for hit in hits:
+        _print_statement(console, hit, recorded, root)
+
+
+def _print_statement(
+    console: Console, statement: Statement, recorded: dict[str, Any], root: Path
+) -> None:
+    console.print(Text(" ".join(statement.reference), style="bold"))
+    for claim in statement.claims:
+        word = _verdict(claim, recorded)
+        console.print(
+            Text.assemble(f"  {claim.id}  ", (WORDS[word], _STYLES[word])), soft_wrap=True
+        )
+        console.print(Text(f"    {' '.join(claim.statement.split())}"), soft_wrap=True)
+        console.print(Text(f"    chapter   {_cell(claim, root)}"), soft_wrap=True)
+    for name, places in (("function", statement.functions), ("test", statement.tests)):
+        for place in places:
+            where = f"{place.path.relative_to(root)}:{place.line}"
+            console.print(Text(f"    {name:8}  {place.name}  {where}"), soft_wrap=True)
+
+
+def _cell(claim: Claim, root: Path) -> str:
+    """Say where the chapter records a claim: file, line and number of the code cell."""
+    path = root / "book" / f"{claim.chapter}.md"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    cell = 0
+    for number, line in enumerate(lines, 1):
+        cell += line.startswith("```{code-cell}")
+        if f'"{claim.id}"' in line:
+            return f"{path.relative_to(root)}:{number}, code cell {cell}"
+    return f"{path.relative_to(root)}"
 
 
 @app.command()

@@ -189,3 +189,17 @@ def test_help_and_version():
     text = run("--help").stdout
     assert "verify" in text and "claims" in text and "Exit codes" in text
     assert run("--version").exit_code == 0
+
+
+def test_find_leads_from_a_number_to_code(checkout):
+    """A reader of the paper could look for a theorem in vain."""
+    (checkout / "lib").mkdir()
+    text = 'def two():\n    """Two, by BGHJ Theorem 2.3."""\n'
+    (checkout / "lib" / "sums.py").write_text(text, encoding="utf-8")
+    for query in (("BGHJ Theorem 2.3",), ("BGHJ", "Theorem", "2.3"), ("2.3",), ("two is",)):
+        result = run("find", *query)
+        assert result.exit_code == 0, result.stdout
+        assert "BGHJ-T2.3  confirmed" in result.stdout
+        assert "sums.md:26, code cell 2" in result.stdout
+        assert "sums.two  lib/sums.py:1" in result.stdout
+    assert run("find", "Theorem 9.9").exit_code == 1

@@ -3,7 +3,7 @@ r"""Dynamical mean field theory of full-batch gradient descent, as a closed recu
 With n samples in d dimensions, :math:`n / d \to \delta`, and a number of steps that does not
 grow, the preactivations :math:`V(t) \in R^m` of a training sample follow an effective process
 (MW, Dynamical mean field equations). With the force :math:`F` of
-:class:`~traindyn.problems.multi_index.MultiIndex`, step size :math:`\eta` and
+:class:`~traindyn.problems.multi_index.model.MultiIndex`, step size :math:`\eta` and
 :math:`(W(0), W(1), \dots, V_*)` jointly Gaussian, of covariances
 :math:`C(t, s), C(t, *), I_k`,
 
@@ -73,7 +73,7 @@ class Kernels(NamedTuple):
     correlation : ndarray, shape (T + 1, T + 1, m, m)
         C(t, s), of neurons at two times.
     overlap : ndarray, shape (T + 1, m, k)
-        C(t, *), with the target's directions: of order one along easy ones at most (MW C3 and
+        ``C(t, *)``, with the target's directions: of order one along easy ones at most (MW C3 and
         C4).
     response : ndarray, shape (T + 1, T + 1, m, m)
         R(t, s), zero unless t > s.

@@ -2,9 +2,9 @@ r"""Thresholds: from how many samples per dimension on the Hessian is informativ
 
 :math:`\delta^*(t)` is the least delta at which the Hessian after t steps has an informative
 negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
-:class:`~traindyn.laws.HardSubspace` reaches one. It is smooth and increasing in delta, so a
-quadratic through a few values finds it; all deltas share their random numbers, and every seed
-has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
+:class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
+delta, so a quadratic through a few values finds it; all deltas share their random numbers, and
+every seed has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
 \delta_j^*(t)` (MW C1, restricted to eigenvalues below min(0, edge)).
 
 The cost of the mean-field equations grows like the cube of the number of steps.

@@ -5,7 +5,7 @@ blocks
 
 .. math:: H_{jl} = \frac1n \sum_i g_{jl}(u_i, y_i)\, x_i x_i^T ,
 
-with the weights of :class:`~traindyn.problems.multi_index.MultiIndex` (the factor 1/n is
+with the weights of :class:`~traindyn.problems.multi_index.model.MultiIndex` (the factor 1/n is
 missing in print: MW, Scale of the Hessian in the proof). For a single neuron H is the matrix of
 :mod:`traindyn.laws.hard_subspace`. For several, the part of order 1/m in a diagonal block is
 dropped and

@@ -116,8 +116,8 @@ def hessian_blocks(
 ) -> HessianBlocks:
     """Spectral norms of the blocks of the Hessian of an output (ZHU Lemma A.2.2).
 
-    Of a head of the network (:meth:`traindyn.deep.Network.head`) they are the blocks of the sum of
-    a neuron of any layer, with its own weights (ZHU Lemma A.9.2).
+    Of a head of the network (:meth:`traindyn.deep.network.Network.head`) they are the blocks of the
+    sum of a neuron of any layer, with its own weights (ZHU Lemma A.9.2).
 
     Parameters
     ----------
