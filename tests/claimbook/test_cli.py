@@ -200,6 +200,6 @@ def test_find_leads_from_a_number_to_code(checkout):
         result = run("find", *query)
         assert result.exit_code == 0, result.stdout
         assert "BGHJ-T2.3  confirmed" in result.stdout
-        assert "sums.md:26, code cell 2" in result.stdout
+        assert "sums.md:27, code cell 2" in result.stdout
         assert "sums.two  lib/sums.py:1" in result.stdout
     assert run("find", "Theorem 9.9").exit_code == 1
