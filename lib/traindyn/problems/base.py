@@ -154,6 +154,14 @@ class Problem(LimitDynamics, Protocol):
         """Inverse noise variance per coordinate (lambda)."""
 
     @property
+    def weights(self) -> Array:
+        """Probability of each component of the mixture that inputs are drawn from, shape (k,)."""
+
+    @property
+    def means(self) -> Array:
+        """Mean of each component, shape (k, d)."""
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """Diagonal blocks of the Hessian and the G-matrix."""
 

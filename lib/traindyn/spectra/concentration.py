@@ -37,10 +37,10 @@ from scipy.special import expit
 
 from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Block, Matrix
+from traindyn.problems.base import Array, Block, Matrix, Problem
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, curvature
 from traindyn.spectra import blocks
-from traindyn.spectra.population import MixtureProblem, nodes
+from traindyn.spectra.population import nodes
 
 __all__ = ["Distance", "large_sample_distance", "network_distance"]
 
@@ -79,7 +79,7 @@ class _Law(NamedTuple):
 
 
 def large_sample_distance(
-    problem: MixtureProblem,
+    problem: Problem,
     statistics: Any,
     matrix: Matrix,
     block: Block | None = None,
@@ -90,7 +90,7 @@ def large_sample_distance(
 
     Parameters
     ----------
-    problem : MixtureProblem
+    problem : Problem
         Its dimension does not matter.
     statistics : NamedTuple of arrays
         Summary statistics of the fixed parameters.
@@ -221,7 +221,7 @@ def _distance(
 
 
 def _law(
-    problem: MixtureProblem,
+    problem: Problem,
     statistics: Any,
     matrix: Matrix,
     block: Block | None,

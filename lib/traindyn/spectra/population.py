@@ -11,7 +11,7 @@ so this is also an independent check of those.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,24 +33,11 @@ from traindyn.spectra import blocks
 __all__ = [
     "Embedding",
     "FullPopulation",
-    "MixtureProblem",
     "Moments",
     "block",
     "full",
     "nodes",
 ]
-
-
-class MixtureProblem(Problem, Protocol):
-    """A problem whose inputs are a Gaussian mixture and whose labels are the components."""
-
-    @property
-    def weights(self) -> Array:
-        """Probabilities of the components, shape (c,)."""
-
-    @property
-    def means(self) -> Array:
-        """Means of the components, shape (c, d)."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +73,12 @@ class FullPopulation:
         )
 
 
-def nodes(problem: MixtureProblem, rule: Rule) -> tuple[Sample, Array]:
+def nodes(problem: Problem, rule: Rule) -> tuple[Sample, Array]:
     """Discretise the data law: inputs with labels, and the mass of each.
 
     Parameters
     ----------
-    problem : MixtureProblem
+    problem : Problem
         With c components in dimension d.
     rule : Rule
         Gaussian rule of dimension d with n nodes, used for every component.
@@ -119,7 +106,7 @@ def nodes(problem: MixtureProblem, rule: Rule) -> tuple[Sample, Array]:
 
 
 def block(
-    problem: MixtureProblem,
+    problem: Problem,
     statistics: Any,
     matrix: Matrix,
     block: Block,
@@ -130,7 +117,7 @@ def block(
 
     Parameters
     ----------
-    problem : MixtureProblem
+    problem : Problem
     statistics : NamedTuple of arrays
     matrix : {"hessian", "g_matrix"}
     block : Block
@@ -156,7 +143,7 @@ def block(
 
 
 def full(
-    problem: MixtureProblem, statistics: Any, matrix: Matrix, *, rule: Rule | None = None
+    problem: Problem, statistics: Any, matrix: Matrix, *, rule: Rule | None = None
 ) -> FullPopulation:
     """Integrate the full population matrix over all parameter vectors with a diagonal block.
 
@@ -219,7 +206,7 @@ class Embedding:
 
     Attributes
     ----------
-    small : MixtureProblem
+    small : Problem
         The embedded problem, of dimension r.
     point
         A point of it with these statistics.
@@ -229,12 +216,12 @@ class Embedding:
         Of the nodes.
     """
 
-    def __init__(self, problem: MixtureProblem, statistics: Any, rule: Rule | None = None) -> None:
+    def __init__(self, problem: Problem, statistics: Any, rule: Rule | None = None) -> None:
         names = ("embed", "dimension", "precision", "weights", "means")
         require(problem, "population blocks and predicted spectra", *names)
         small: Any
         small, self.point = problem.embed(statistics)
-        self.small: MixtureProblem = small
+        self.small: Problem = small
         chosen = gaussian.default_rule(small.dimension) if rule is None else rule
         self.sample, self.masses = nodes(self.small, chosen)
         self._source = blocks.at(self.small, self.point, self.sample)

@@ -24,8 +24,8 @@ import numpy as np
 from traindyn import _validate, parallel
 from traindyn.gaussian import Rule
 from traindyn.laws import WeightedMarchenkoPastur
-from traindyn.problems.base import MATRICES, Array, Block, Matrix, require
-from traindyn.spectra.population import Embedding, MixtureProblem
+from traindyn.problems.base import MATRICES, Array, Block, Matrix, Problem, require
+from traindyn.spectra.population import Embedding
 from traindyn.trajectory import Trajectory
 
 
@@ -85,7 +85,7 @@ class PredictedFilm:
 
 
 def block(
-    problem: MixtureProblem,
+    problem: Problem,
     statistics: Any,
     matrix: Matrix,
     block: Block,
@@ -97,7 +97,7 @@ def block(
 
     Parameters
     ----------
-    problem : MixtureProblem
+    problem : Problem
     statistics : NamedTuple
         Summary statistics of the point, for example of the effective dynamics.
     matrix : {"hessian", "g_matrix"}
@@ -124,7 +124,7 @@ def block(
 
 
 def _predict(
-    problem: MixtureProblem, embedding: Embedding, matrix: Matrix, block: Block, alpha: float
+    problem: Problem, embedding: Embedding, matrix: Matrix, block: Block, alpha: float
 ) -> BlockPrediction:
     """Predict one block of an embedded problem."""
     require(problem, "spectra.predict", "blocks", "parameter", "outlier_count")
@@ -179,7 +179,7 @@ def _mass_beyond(law: WeightedMarchenkoPastur | None, values: Array) -> Array:
 
 
 def along(
-    problem: MixtureProblem,
+    problem: Problem,
     trajectory: Trajectory[Any],
     *,
     alpha: float,
@@ -192,7 +192,7 @@ def along(
 
     Parameters
     ----------
-    problem : MixtureProblem
+    problem : Problem
     trajectory : Trajectory
         Usually of the effective dynamics; its statistics have leading axis T.
     alpha : float
