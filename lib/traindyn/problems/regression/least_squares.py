@@ -106,6 +106,7 @@ class LeastSquares:
         Parameters
         ----------
         start : array_like, shape (d,)
+            :math:`\theta_0`; descent from there tends to the minimiser returned.
 
         Returns
         -------
