@@ -119,7 +119,7 @@ def read_matlab(path: Path, *, shape: tuple[int, int, int]) -> tuple[Bytes, Labe
     Parameters
     ----------
     path : Path
-        The file, of a version that SciPy reads.
+        A file of MATLAB up to version 7.2, which is what SciPy reads.
     shape : tuple of int
         Of one image: (channels, height, width).
 

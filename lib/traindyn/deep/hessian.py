@@ -95,7 +95,7 @@ def hessian_product(
     weights : array_like, shape (P,)
         Where the Hessian is taken.
     point : array_like, shape (d,)
-        The input.
+        The input at which the output is taken.
     vectors : array_like, shape (P,) or (P, b)
         One vector, or the columns of a block of b.
     output : int
@@ -168,7 +168,7 @@ def hessian_norms(
     weights : array_like, shape (P,)
         Where the Hessians are taken.
     point : array_like, shape (d,)
-        The input.
+        The input at which the output is taken.
     outputs : array_like of int, shape (k,), optional
         All, unless given.
     tolerance : float

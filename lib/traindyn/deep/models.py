@@ -365,7 +365,7 @@ def wide_resnet(
     outputs : int, default 1
         Number of outputs of the last layer.
     activation : str or callable
-        Before each convolution of a block, as for :func:`perceptron`.
+        Before each convolution of a block and before the last mean, as for :func:`perceptron`.
     parameterisation : {"ntk", "pytorch"}
         As for :func:`perceptron`.
 

@@ -292,7 +292,7 @@ def forward(
     arrays : sequence of array
         Weights in the form of each layer.
     point : array, shape (d,)
-        The input.
+        The one input.
     shifts : sequence of array, optional
         Added to the sums of each layer before they are scaled.
 

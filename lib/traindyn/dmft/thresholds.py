@@ -104,7 +104,7 @@ def initial_threshold(
     neuron : int, default 0
         Which block; for a single neuron the whole Hessian.
     hard : array_like, shape (k, r), optional
-        Default: computed from the target.
+        Orthonormal basis of the hard subspace. Default: computed from the target.
     radius : float, default 1.0
         Norm of the neurons.
     rule : Rule, optional

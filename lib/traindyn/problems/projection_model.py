@@ -454,7 +454,7 @@ class ProjectionModel:
         statistics : Statistics
             Of one point, without leading axes.
         c_delta : float
-            Limit of step_size * dimension.
+            Limit of ``step_size * dimension``.
         rule : Rule, optional
             As in :meth:`drift`.
 

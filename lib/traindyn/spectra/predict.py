@@ -98,7 +98,7 @@ def block(
     Parameters
     ----------
     problem : MixtureProblem
-        Of finite precision; its dimension d counts the eigenvalues of the bulk.
+        Of finite precision; its dimension d enters through the number of eigenvalues in the bulk.
     statistics : NamedTuple
         Summary statistics of the point, for example of the effective dynamics.
     matrix : {"hessian", "g_matrix"}

@@ -73,7 +73,7 @@ def fluctuations(
     statistics : Statistics
         A fixed point (:mod:`traindyn.problems.spiked.equilibria`).
     c_delta : float
-        Limit of step_size * dimension.
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float)
     statistics : Statistics
         A stable fixed point.
     c_delta : float
-        Limit of step_size * dimension.
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
     problem : SpikedTensor
         Its signal is fixed as n grows.
     c_delta : float
-        Limit of step_size * dimension.
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
     ratio : float
         Lambda > 0.
     c_delta : float
-        Limit of step_size * dimension.
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def barrier(order: int, ratio: float, *, c_delta: float) -> Barrier:
     ratio : float
         Lambda > 0.
     c_delta : float
-        Limit of step_size * dimension, positive.
+        Limit of ``step_size * dimension``, positive.
 
     Returns
     -------

@@ -135,7 +135,7 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
     order : int
         k, at least 2.
     c_delta : float
-        Limit of step_size * dimension, not negative.
+        Limit of ``step_size * dimension``, not negative.
     ridge : float, optional
         :math:`\alpha \ge 0`; none unless given.
 

@@ -38,7 +38,7 @@ def solution(
     times : array_like, shape (T,)
         Increasing, not negative.
     c_delta : float
-        Limit of step_size * dimension.
+        Limit of ``step_size * dimension``.
 
     Returns
     -------

@@ -156,7 +156,7 @@ def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
         A fixed point at infinite precision (:mod:`traindyn.problems.two_layer.equilibria`),
         with ``R_perp = 0``.
     c_delta : float, default 1
-        Limit of step_size * dimension; only the noise depends on it, and is proportional to it.
+        Limit of ``step_size * dimension``; only the noise depends on it, and is proportional to it.
 
     Returns
     -------

@@ -210,7 +210,7 @@ def single_response(
     v : float
         Second-layer weight of the neuron.
     m : ndarray, shape (d,)
-        Overlap of W with the signal space.
+        Coordinates of W in the signal space.
     gram : float
         Squared length of the noise part of the weights.
 

@@ -217,7 +217,7 @@ def by_orthants(problem: TwoLayerMixture, statistics: Statistics, rule: Rule) ->
     Parameters
     ----------
     problem : TwoLayerMixture
-        Of moderate width K: the cost grows like 2**K.
+        Of moderate width K: the cost grows like ``2**K``.
     statistics : Statistics
         Of one point, without leading axes.
     rule : Rule

@@ -207,7 +207,7 @@ def norm_bounds(
     statistics : Statistics
         The start.
     c_delta : float, default 0
-        Limit of step_size * dimension; it enters the bound of the first layer.
+        Limit of ``step_size * dimension``; it enters the bound of the first layer.
 
     Returns
     -------
