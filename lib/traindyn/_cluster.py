@@ -75,6 +75,7 @@ def connect(address: str, named: str) -> Any:
     Parameters
     ----------
     address : str
+        Of the scheduler, such as ``tcp://host:8786``.
     named : str
         How the caller gave it, for messages.
 

@@ -249,6 +249,7 @@ def largest_curvature(activation: Activation) -> tuple[float, float]:
     Parameters
     ----------
     activation : Activation
+        With a second derivative that is largest inside the interval searched.
 
     Returns
     -------

@@ -187,6 +187,7 @@ def check(
     Parameters
     ----------
     problem : Problem or Dynamics
+        Whose methods are compared with each other and with SGD.
     point : NamedTuple of ndarray, optional
         Where; by default what a unit time of SGD makes of ``problem.initial``.
     parts : tuple of str, optional
@@ -199,6 +200,7 @@ def check(
     replicas : int
         Runs of SGD in full dimension, and on the statistics, each of half a unit of time.
     rng : int, SeedSequence or Generator
+        Root of the streams; every comparison has a child of its own.
     false_alarm : float
         Probability that a problem without fault fails, as far as this is a matter of chance.
 

@@ -82,6 +82,7 @@ class LinearDiffusion:
         Parameters
         ----------
         times : array_like, shape (T,)
+            Since the start, in any order.
         start : array_like, shape (dim, dim)
             Covariance at time 0.
 
@@ -121,6 +122,7 @@ def van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
     matrix, noise : ndarray, shape (n, n)
         As in :class:`LinearDiffusion`.
     times : ndarray, shape (...)
+        Lengths t of time, not negative.
 
     Returns
     -------

@@ -76,6 +76,7 @@ def style(theme: Theme = LIGHT) -> Iterator[None]:
     Parameters
     ----------
     theme : Theme
+        Colours of text, page and grid.
 
     Examples
     --------
@@ -117,6 +118,7 @@ def theory(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, **kwa
     Parameters
     ----------
     ax : Axes
+        Where the curves are drawn.
     x, y : array_like, shape (n,) or y of shape (n, curves)
         NaN where there is nothing to draw.
     label : str, optional
@@ -145,9 +147,13 @@ def band(ax: Axes, x: ArrayLike, mean: ArrayLike, error: ArrayLike, label: str, 
     Parameters
     ----------
     ax : Axes
+        Where line and band are drawn.
     x, mean, error : array_like, shape (n,)
         NaN where there is nothing to draw.
-    label, color : str
+    label : str
+        Legend entry of the line; the band has none.
+    color : str
+        Any colour that matplotlib knows, for line and band.
     """
     at = _validate.numeric("x", x, shape=(None,))
     centre = _validate.numeric("mean", mean, shape=at.shape)
@@ -166,6 +172,7 @@ def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
     axis : Axis
         ``ax.xaxis`` or ``ax.yaxis``.
     values : sequence of float
+        Where the major ticks go, in the units of the data.
     """
     places = _validate.finite("values", values, shape=(None,))
     axis.set_major_locator(FixedLocator(places.tolist()))
@@ -179,9 +186,13 @@ def spectral_density(ax: Axes, eigenvalues: ArrayLike, *, bins: int = 60, label:
     Parameters
     ----------
     ax : Axes
+        Where histogram and ticks are drawn.
     eigenvalues : array_like, shape (n,)
+        At least one, in any order.
     bins : int
+        Number of bars of equal width.
     label : str
+        Legend entry of the histogram.
     """
     values = _validate.finite("eigenvalues", eigenvalues, shape=(None,))
     if values.size == 0:

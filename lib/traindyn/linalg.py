@@ -183,6 +183,7 @@ def top_eigenpairs(
     Parameters
     ----------
     operator : SymmetricOperator or ndarray
+        Known through its products; a small matrix is diagonalised directly.
     r : int
         Number of pairs, at most the operator's size.
     start : array_like, shape (n, b), optional
@@ -294,6 +295,7 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
     matrix : SymmetricOperator or array_like, shape (n, q)
         An operator is only multiplied (relative accuracy 1e-6).
     basis : array_like, shape (n, m)
+        Columns that span the subspace; they need not be orthonormal or independent.
 
     Returns
     -------
@@ -336,7 +338,9 @@ def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
     Parameters
     ----------
     first : array_like, shape (n, p)
+        Columns that span the first space, in any basis.
     second : array_like, shape (n, q)
+        Columns that span the second one.
 
     Returns
     -------

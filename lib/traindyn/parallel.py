@@ -121,6 +121,7 @@ def map_ordered(
     function : callable
         ``function(item)``.
     items : iterable
+        Made a list before the first call.
     workers : int, optional
         Number of workers (-1: all cores). Default: that of the enclosing
         ``joblib.parallel_config``, else one. On a cluster 1 keeps the calls in this

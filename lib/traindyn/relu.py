@@ -156,6 +156,7 @@ def pair_moment(
     Parameters
     ----------
     mean_u, mean_v : array_like
+        Any real numbers, :math:`m_u` and :math:`m_v`.
     deviation_u, deviation_v : array_like
         Non-negative; zero means that the variable is its mean.
     correlation : array_like
@@ -207,6 +208,7 @@ def second_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
     Parameters
     ----------
     mean : array_like, shape (..., K)
+        Of U.
     covariance : array_like, shape (..., K, K)
         Symmetric positive semi-definite, singular ones included.
 
@@ -254,7 +256,9 @@ def fourth_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
     Parameters
     ----------
     mean : array_like, shape (..., K)
+        Of U, m in the formula.
     covariance : array_like, shape (..., K, K)
+        Of U, S in the formula; symmetric.
 
     Returns
     -------
@@ -357,6 +361,7 @@ def wedge(
     Parameters
     ----------
     weight_u, weight_v, mean : array_like, shape (..., n)
+        The weights u and v, at any scale, and the mean theta.
     precision : float
         Positive; infinity means Y = theta.
     kink : float, default 0

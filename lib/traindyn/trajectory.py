@@ -345,6 +345,7 @@ def whole_steps(times: ArrayLike, step_size: float) -> NDArray[np.int64]:
     times : array_like, shape (T,)
         Strictly increasing, not negative.
     step_size : float
+        Time that one step takes.
 
     Returns
     -------
@@ -397,7 +398,9 @@ def first_passage(times: ArrayLike, values: ArrayLike, level: float) -> Array:
     Parameters
     ----------
     times : array_like, shape (T,)
+        Increasing.
     values : array_like, shape (..., T)
+        Positive paths on this grid.
     level : float
         Positive.
 

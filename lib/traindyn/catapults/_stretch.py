@@ -33,11 +33,15 @@ def descend(
     Parameters
     ----------
     first, second : ndarray, shapes (m, d) and (m,)
+        Weights of the two layers, changed in place.
     inputs : ndarray, shape (n, d)
+        All examples, divided by the root of d.
     gates : ndarray, shape (n, m), or None
         Those of the quadratic model; None: the network's own.
     labels : ndarray, shape (n,)
+        Targets of the outputs, one per example.
     sizes : ndarray, shape (steps,)
+        By what the gradient of each step is multiplied.
     rows : ndarray of int, shape (steps, b), or None
         The examples of each step; None: all.
     bound : float

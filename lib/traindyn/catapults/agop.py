@@ -179,6 +179,7 @@ def target(name: str, dimension: int) -> Target:
         ``x1 x2``; ``x1 x2 (x1 + ... + x10)``; ``x1 + x1 x2 + x1 x2 x3 + x1 x2 x3 x4``;
         ``|x| / sqrt(d)``.
     dimension : int
+        d; at least 2, 10, 4 and 1 for the four names, in this order.
 
     Returns
     -------

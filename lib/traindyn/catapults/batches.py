@@ -17,12 +17,19 @@ def batch_order(
 
     Parameters
     ----------
-    n, size, steps : int
+    n : int
+        Number of examples, at least 1.
+    size : int
+        Examples in a batch, from 1 to n.
+    steps : int
+        Number of batches, one per step.
     rng : int, SeedSequence or Generator
+        Draws the order of each epoch.
 
     Returns
     -------
     ndarray of int, shape (steps, size)
+        Rows of the examples of each batch.
 
     Raises
     ------

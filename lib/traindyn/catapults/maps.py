@@ -162,10 +162,13 @@ def iterate(
     kernel : float
         Tangent kernel :math:`\lambda` at the start, non-negative.
     step_size : float
+        :math:`\eta > 0`, for half the squared residual.
     coupling : float
         :math:`c`; for the two-layer network :math:`|x|^2 / (m d)`.
     label : float, default 0.0
+        y, by which output and residual differ.
     steps : int
+        Number of steps, at most; a run that diverges ends before.
 
     Returns
     -------
@@ -266,6 +269,7 @@ def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     Parameters
     ----------
     u, v, w : array_like
+        Of shapes that broadcast; w is zero where the label is.
 
     Returns
     -------

@@ -50,6 +50,7 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[TrainingState], flo
         Constant; the step size from each of these steps on, the first of them step 0; that of
         every step; or a rule.
     steps : int
+        Length of the run, which an array must have.
 
     Returns
     -------

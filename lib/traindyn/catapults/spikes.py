@@ -28,12 +28,15 @@ def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:
     Parameters
     ----------
     kernel : array_like, shape (n, n)
+        Symmetric; only its lower triangle is read.
     count : int
+        How many, from 1 to n.
 
     Returns
     -------
     values : ndarray, shape (count,)
     vectors : ndarray, shape (n, count)
+        Orthonormal columns, in the order of the values.
 
     Raises
     ------
@@ -73,7 +76,9 @@ def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
     Parameters
     ----------
     residuals : array_like, shape (n,)
+        Outputs less labels, one per example.
     kernel : array_like, shape (n, n)
+        Tangent kernel of the same examples, symmetric.
     leading : int
         Number of leading eigenvectors.
 
@@ -105,6 +110,7 @@ def spikes(losses: ArrayLike, *, factor: float) -> NDArray[np.int64]:
     Parameters
     ----------
     losses : array_like, shape (T,)
+        Losses, one after each step.
     factor : float
         At least one. With one every increase counts, also that of ordinary noise.
 
@@ -137,6 +143,7 @@ def is_catapult(
     Parameters
     ----------
     losses : array_like, shape (T,)
+        Losses of the whole run, at least one.
     kernel_start, kernel_end : float
         Largest eigenvalues of the tangent kernel.
     critical_kernel : float

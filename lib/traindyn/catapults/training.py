@@ -89,9 +89,11 @@ class Stretch(Protocol):
         Parameters
         ----------
         weights : tuple of arrays
+            Where the first step starts.
         batch : tuple of arrays
             All examples.
         labels : ndarray, shape of the outputs
+            Targets of all examples.
         sizes : ndarray, shape (steps,)
             By what each gradient is multiplied.
         rows : ndarray of int, shape (steps, b), optional
@@ -208,7 +210,9 @@ def critical_step(model: Trainable[W, B], weights: W, batch: B) -> float:
     Parameters
     ----------
     model : Trainable
+        Whose tangent kernel decides.
     weights : tuple of arrays
+        Where the kernel is taken.
     batch : tuple of arrays
         From ``model.prepare``.
 
@@ -250,6 +254,7 @@ def train(
     weights : tuple of arrays
         At the start.
     inputs : array_like, shape (n, d)
+        All examples; ``model.prepare`` is called on them once.
     labels : array_like, shape (n,) or (n, k)
         Of the shape of the outputs.
     step_size : float, sequence of (step, step size), ndarray of shape (steps,), or callable

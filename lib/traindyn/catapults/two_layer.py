@@ -151,9 +151,11 @@ class TwoLayerModel:
         Parameters
         ----------
         width, dimension : int
+            Number m of neurons and d of entries of an input, at least 1.
         signs : bool, default True
             Second layer of random signs; standard normal otherwise.
         rng : int, SeedSequence or Generator
+            Draws both layers.
 
         Returns
         -------
@@ -172,6 +174,7 @@ class TwoLayerModel:
         Parameters
         ----------
         inputs : array_like, shape (n, d)
+            As they are given; the division by the root of d happens here.
 
         Returns
         -------
@@ -195,6 +198,7 @@ class TwoLayerModel:
         Parameters
         ----------
         weights : Weights
+            Of the shapes of the expansion.
         batch : Batch
             From :meth:`prepare` of the same model.
 
@@ -214,8 +218,11 @@ class TwoLayerModel:
         Parameters
         ----------
         weights : Weights
+            Where the gradient is taken.
         batch : Batch
+            From :meth:`prepare` of the same model.
         labels : ndarray, shape (n,)
+            Targets y; residuals are outputs less labels.
 
         Returns
         -------
@@ -255,6 +262,7 @@ class TwoLayerModel:
         weights, gradient : Weights
             The gradient must not be used afterwards.
         size : float
+            By what the gradient is multiplied.
 
         Returns
         -------
@@ -298,7 +306,9 @@ class TwoLayerModel:
         Parameters
         ----------
         weights : Weights
+            Where the kernel is taken.
         batch : Batch
+            From :meth:`prepare` of the same model.
 
         Returns
         -------
@@ -317,7 +327,9 @@ class TwoLayerModel:
         Parameters
         ----------
         weights : Weights
+            Of the model whose outputs are differentiated.
         batch : Batch
+            From :meth:`prepare` of the same model; the gradients are taken at its inputs.
 
         Returns
         -------

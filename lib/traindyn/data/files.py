@@ -93,6 +93,7 @@ def fetch(file: Published, folder: str | PathLike[str] | None) -> Path:
     Parameters
     ----------
     file : Published
+        Its address, from which the name follows, and its checksum.
     folder : path, optional
         Where it is, or will be; the cache folder of the system unless given.
 

@@ -31,12 +31,14 @@ def read_idx(path: Path, *, axes: int) -> Bytes:
     Parameters
     ----------
     path : Path
+        The file, compressed by gzip.
     axes : int
         How many there must be.
 
     Returns
     -------
     ndarray of uint8
+        Of the shape that the header names.
 
     Raises
     ------
@@ -117,6 +119,7 @@ def read_matlab(path: Path, *, shape: tuple[int, int, int]) -> tuple[Bytes, Labe
     Parameters
     ----------
     path : Path
+        A file of MATLAB up to version 7.2, which is what SciPy reads.
     shape : tuple of int
         Of one image: (channels, height, width).
 
@@ -153,7 +156,9 @@ def check_labels(path: Path, marks: NDArray[Any], *, least: int, most: int) -> L
     path : Path
         For the message.
     marks : ndarray, shape (n,)
+        What the file holds, of any type of number.
     least, most : int
+        Range of the labels, ends included.
 
     Returns
     -------

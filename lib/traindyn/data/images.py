@@ -119,6 +119,7 @@ def choose(
     Parameters
     ----------
     raw : Raw
+        The whole data set, as it is stored.
     classes, samples, scale, rng
         As in :func:`~traindyn.data.loaders.digits`.
 

@@ -88,6 +88,7 @@ def mnist(
     Parameters
     ----------
     part : {'train', 'test'}
+        Images for training or for testing, as published.
     classes, samples, scale, rng
         As in :func:`digits`.
     folder : path, optional
@@ -133,6 +134,7 @@ def cifar10(
     Parameters
     ----------
     part : {'train', 'test'}
+        Images for training or for testing, as published.
     classes, samples, scale, rng
         As in :func:`digits`.
     folder : path, optional
@@ -171,6 +173,7 @@ def svhn(
     Parameters
     ----------
     part : {'train', 'test'}
+        Images for training or for testing, as published.
     classes, samples, scale, rng
         As in :func:`digits`.
     folder : path, optional

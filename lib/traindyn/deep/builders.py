@@ -79,6 +79,7 @@ def densenet(
     sizes : sequence of int
         Inputs, hidden layers, outputs.
     activation, output_activation : str or callable
+        As for :func:`fully_connected`.
     read_inputs : bool
         Whether the inputs of the network are among what the layers after the first read, as in
         the source. They add a constant to the in-degrees that delays the asymptotics.
@@ -119,6 +120,7 @@ def residual(
     sizes : sequence of int
         Inputs, hidden layers of one width, outputs.
     activation, output_activation : str or callable
+        As for :func:`fully_connected`.
 
     Returns
     -------
@@ -166,7 +168,9 @@ def convolutional(
     kernel : int
         Odd.
     outputs : int
+        Number of full inner products at the end, at least 1.
     activation, output_activation : str or callable
+        As for :func:`fully_connected`.
 
     Returns
     -------
@@ -206,6 +210,7 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
     keep : float
         In (0, 1].
     rng : int, SeedSequence or Generator
+        Draws the edges that stay, and those that come back.
 
     Returns
     -------
@@ -247,6 +252,7 @@ def with_bottlenecks(
         Whether all these neurons keep the edge from the same neuron, instead of from different
         ones as far as there are any.
     rng : int, SeedSequence or Generator
+        Draws the neurons, and the edges that they keep.
 
     Returns
     -------

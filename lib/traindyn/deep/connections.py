@@ -330,6 +330,7 @@ def mask_of(connection: Connection) -> NDArray[np.bool_]:
     Parameters
     ----------
     connection : Connection
+        A :class:`Dense`, with all entries, or a :class:`Masked`, with those of its mask.
 
     Returns
     -------

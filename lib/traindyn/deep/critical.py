@@ -92,13 +92,16 @@ class LossHessian:
         Parameters
         ----------
         weights : tree of arrays
+            Where the Hessian is taken; P numbers in all.
         batch : tree of arrays
             What `outputs` takes.
         labels : array_like, shape (n,) or (n, k)
+            Targets, of the shape of the outputs.
 
         Returns
         -------
         LambdaOperator
+            Of size P, in the order of ``jax.flatten_util.ravel_pytree``.
 
         Raises
         ------

@@ -91,10 +91,15 @@ def hessian_product(
     Parameters
     ----------
     network : Network
+        Whose output is differentiated twice in the weights.
     weights : array_like, shape (P,)
+        Where the Hessian is taken.
     point : array_like, shape (d,)
+        The input at which the output is taken.
     vectors : array_like, shape (P,) or (P, b)
+        One vector, or the columns of a block of b.
     output : int
+        Which output, counted from zero.
 
     Returns
     -------
@@ -159,8 +164,11 @@ def hessian_norms(
     Parameters
     ----------
     network : Network
+        Whose outputs are differentiated twice in the weights.
     weights : array_like, shape (P,)
+        Where the Hessians are taken.
     point : array_like, shape (d,)
+        The input at which the output is taken.
     outputs : array_like of int, shape (k,), optional
         All, unless given.
     tolerance : float
@@ -240,7 +248,9 @@ def two_layer_eigenvalues(network: Network, weights: ArrayLike, point: ArrayLike
     network : Network
         Fully connected, sizes (d, m, 1), linear output.
     weights : array_like, shape (m d + m,)
+        The :math:`u_i`, neuron by neuron, then the :math:`v_i`.
     point : array_like, shape (d,)
+        The input x.
 
     Returns
     -------

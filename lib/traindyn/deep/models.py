@@ -111,6 +111,7 @@ class Model:
         biases : {"zero", "normal"}
             Those of the NTK parameterisation.
         rng : int, SeedSequence or Generator
+            Draws the arrays one after the other; zero biases need none.
 
         Returns
         -------
@@ -145,8 +146,11 @@ class Model:
         Parameters
         ----------
         weights : tuple of array
+            Where the gradient is taken.
         batch : Batch
+            Inputs, from :meth:`prepare`.
         labels : ndarray, shape of the outputs
+            Targets; residuals are outputs less labels.
 
         Returns
         -------
@@ -166,6 +170,7 @@ class Model:
         weights, gradient : tuple of array
             The gradient, if of JAX, must not be used afterwards.
         size : float
+            By what the gradient is multiplied.
 
         Returns
         -------
@@ -190,9 +195,11 @@ class Model:
         Parameters
         ----------
         weights : tuple of array
+            Where the first step starts.
         batch : Batch
             All examples.
         labels : ndarray, shape of the outputs
+            Targets of all examples.
         sizes : ndarray, shape (steps,)
             By what each gradient is multiplied.
         rows : ndarray of int, shape (steps, b), optional
@@ -266,7 +273,10 @@ def perceptron(
     activation : str or callable
         See :func:`~traindyn.deep.activations.resolve`.
     biases : bool, default False
+        Whether every layer, the last one too, adds a bias to each of its sums.
     parameterisation : {"ntk", "pytorch"}
+        Standard normal weights, divided by the root of the fan-in where they are used; or uniform
+        ones up to one over that root, used as they are, biases too.
 
     Returns
     -------
@@ -300,10 +310,15 @@ def image_network(
     channels : sequence of int
         Of the convolutional layers.
     filter : int, default 3
+        Pixels along an edge of a filter.
     outputs : int, default 1
+        Number of outputs of the last layer.
     activation : str or callable
+        Of the convolutional layers, as for :func:`perceptron`.
     biases : bool, default False
+        As for :func:`perceptron`; a convolutional layer has one per channel.
     parameterisation : {"ntk", "pytorch"}
+        As for :func:`perceptron`.
 
     Returns
     -------
@@ -348,8 +363,11 @@ def wide_resnet(
     base : int, default 16
         Channels of the first group without that factor.
     outputs : int, default 1
+        Number of outputs of the last layer.
     activation : str or callable
+        Before each convolution of a block and before the last mean, as for :func:`perceptron`.
     parameterisation : {"ntk", "pytorch"}
+        As for :func:`perceptron`.
 
     Returns
     -------
@@ -398,8 +416,11 @@ def vision_transformer(
     depth : int, default 2
         Blocks.
     outputs : int, default 1
+        Number of outputs of the last layer.
     activation : str or callable
+        Of the hidden layer in each block, as for :func:`perceptron`.
     parameterisation : {"ntk", "pytorch"}
+        As for :func:`perceptron`.
 
     Returns
     -------

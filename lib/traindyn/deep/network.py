@@ -169,7 +169,9 @@ class Network:
         Parameters
         ----------
         weights : array_like, shape (P,)
+            All free weights, as :meth:`initial` draws them.
         points : array_like, shape (n, d)
+            Inputs, one per row.
 
         Returns
         -------
@@ -286,9 +288,11 @@ def forward(
     Parameters
     ----------
     network : Network
+        Its layers are applied one after the other.
     arrays : sequence of array
         Weights in the form of each layer.
     point : array, shape (d,)
+        The one input.
     shifts : sequence of array, optional
         Added to the sums of each layer before they are scaled.
 

@@ -43,6 +43,7 @@ def optimiser(name: str) -> optax.GradientTransformation:
     Parameters
     ----------
     name : {"gd", "momentum", "rmsprop", "adagrad", "adadelta", "adam"}
+        A row of the module's table, which has its formula and its constants.
 
     Returns
     -------

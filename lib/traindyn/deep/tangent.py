@@ -29,9 +29,13 @@ def gradients(network: Network, weights: ArrayLike, points: ArrayLike, *, output
     Parameters
     ----------
     network : Network
+        Whose output is differentiated.
     weights : array_like, shape (P,)
+        Where the gradients are taken.
     points : array_like, shape (n, d)
+        Inputs, one per row.
     output : int
+        Which output, counted from zero.
 
     Returns
     -------
@@ -58,9 +62,13 @@ def tangent_kernel(
     Parameters
     ----------
     network : Network
+        Whose output is differentiated.
     weights : array_like, shape (P,)
+        Where the kernel is taken.
     points : array_like, shape (n, d)
+        Inputs, one per row; all pairs of them are compared.
     output : int
+        Which output, counted from zero.
 
     Returns
     -------

@@ -199,6 +199,7 @@ class MeanField:
         hard : array_like, shape (k, r), optional
             Orthonormal basis of the hard subspace. Default: computed from the target.
         side : {"left", "right"}
+            Which end of the spectrum.
         seed : int, optional
             Use the paths of one seed instead of all.
 
@@ -286,6 +287,7 @@ def solve(
     step_size : float
         Learning rate of the risk (for wide networks, of order m).
     rng : int, SeedSequence or Generator
+        Root of the streams; each of the seeds has a child of its own.
     paths : int, default 16384
         Sampled paths per seed, best a power of two; memory grows as ``4 paths (T m)^2`` bytes.
     seeds : int, default 2

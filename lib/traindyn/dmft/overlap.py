@@ -67,6 +67,7 @@ class OverlapLaw:
         d : int
             Dimension.
         level : float, default 1.0
+            Positive; of the overlap itself, not of the one scaled by the root of d.
 
         Returns
         -------
@@ -89,7 +90,9 @@ class OverlapLaw:
         Parameters
         ----------
         count : int
+            Number of paths.
         rng : int, SeedSequence or Generator
+            Draws the paths.
 
         Returns
         -------

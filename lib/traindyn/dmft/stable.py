@@ -153,7 +153,9 @@ def stable_threshold(
         A delta above the threshold; the search goes down from there, because the limit may
         cease to exist below.
     rule : Rule, optional
+        As for :func:`stable_limit`.
     rtol : float, default 1e-6
+        Relative accuracy of the threshold, in [1e-12, 1).
 
     Returns
     -------

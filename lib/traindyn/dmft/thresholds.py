@@ -100,9 +100,11 @@ def initial_threshold(
     Parameters
     ----------
     problem : MultiIndex
+        The target, and the network whose Hessian is taken.
     neuron : int, default 0
+        Which block; for a single neuron the whole Hessian.
     hard : array_like, shape (k, r), optional
-        Default: computed from the target.
+        Orthonormal basis of the hard subspace. Default: computed from the target.
     radius : float, default 1.0
         Norm of the neurons.
     rule : Rule, optional
@@ -172,8 +174,11 @@ def delta_star(
     Parameters
     ----------
     problem : MultiIndex
+        Its activation must have a second derivative.
     step : int
+        Number of gradient steps after which the Hessian is taken; 0 is the start.
     step_size : float
+        Learning rate of the risk (for wide networks, of order m).
     rng : int, SeedSequence or Generator
         The same numbers are used at every delta.
     start : float, optional
@@ -181,6 +186,7 @@ def delta_star(
     neuron : int, optional
         Which block. Default: the least threshold over all neurons.
     hard : array_like, shape (k, r), optional
+        Orthonormal basis of the hard subspace. Default: computed from the target.
     paths, seeds, workers
         As for :func:`~traindyn.dmft.kernels.solve`.
 
@@ -252,7 +258,9 @@ def threshold_curve(
     Parameters
     ----------
     problem : MultiIndex
+        As for :func:`delta_star`.
     steps : sequence of int
+        Numbers of gradient steps, at least one of them; 0 is the start.
     deltas : array_like, shape (D,)
         Increasing, at least three; a step whose threshold they do not bracket is NaN.
     step_size, rng, neuron, hard, paths, seeds, workers
@@ -302,6 +310,7 @@ def half_point(deltas: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Es
     deltas : array_like, shape (D,)
         Increasing, at least two.
     successes, trials : array_like of int, shape (D,)
+        How many of how many at each delta; at least one trial each.
 
     Returns
     -------
@@ -361,6 +370,7 @@ def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
     deltas : array_like, shape (D,)
         Increasing, at least three.
     statistics : array_like, shape (D,)
+        Values of the function at the deltas; noise is smoothed by the fit.
 
     Returns
     -------
@@ -424,10 +434,12 @@ def crossing_window(statistics: ArrayLike) -> slice:
     Parameters
     ----------
     statistics : array_like, shape (D,)
+        Values of a function that rises through one, in the order of delta.
 
     Returns
     -------
     slice
+        Of length four, or all if there are fewer values.
 
     Raises
     ------
@@ -459,6 +471,7 @@ def extrapolate(times: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
     times : array_like, shape (T,)
         Increasing, positive, at least four.
     values : array_like, shape (T,)
+        Thresholds at these times.
     errors : array_like, shape (T,), optional
         Standard errors.
 

@@ -72,6 +72,7 @@ def find(
     Parameters
     ----------
     problem : Dynamics
+        Whose drift, or limit drift, is to vanish.
     start : NamedTuple of arrays, optional
         Where the iteration begins. By default the end of an integration from
         ``problem.initial_statistics()`` over ten relaxation times of the ridge.

@@ -68,7 +68,9 @@ class LinearNoise:
         Parameters
         ----------
         replicas : int
+            Number of paths.
         rng : int, SeedSequence or Generator
+            Draws G(0) and the noise of each interval.
 
         Returns
         -------

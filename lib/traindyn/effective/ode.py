@@ -40,6 +40,7 @@ def solve(
     Parameters
     ----------
     problem : Dynamics
+        Whose drift is integrated.
     statistics0 : NamedTuple of arrays
         Statistics at time 0.
     times : array_like, shape (T,)

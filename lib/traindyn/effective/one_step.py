@@ -108,13 +108,16 @@ def measure(
     Parameters
     ----------
     problem : Dynamics
+        Its kernels make the steps.
     start : point or statistics
         A point is stepped in full dimension, statistics by the reduced kernel; both have the
         same law.
     step_size : float
+        Learning rate :math:`\delta > 0` of the step.
     samples : int
         At least two; two kernel steps are taken for each, 16 n bytes kept.
     rng : int, SeedSequence or Generator
+        Draws the data of the steps.
     scaling : array_like, shape () or (n,)
         Of the entries: :math:`\sqrt d` for statistics blown up by it.
 

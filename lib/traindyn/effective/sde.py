@@ -58,7 +58,9 @@ def solve(
     step : float
         Longest step h: each interval between times is cut into equal ones.
     replicas : int
+        Number of paths.
     rng : int, SeedSequence or Generator
+        Draws the Brownian increments.
     stop : callable, optional
         From coordinates, shape (n, dim), to bools, shape (n,): a path ends where it is true,
         looked at after each step, and ``Trajectory.stopped`` tells when. Needed where paths

@@ -62,6 +62,7 @@ def solve(
         defined beyond its own side. The jump across the zero of one switch must not reach
         the velocities of the others.
     start : array_like, shape (n,)
+        State at time 0; a switch may be zero in it.
     times : array_like, shape (T,)
         Increasing, non-negative.
     switches : array_like of int, shape (q,)

@@ -84,6 +84,7 @@ def fill(same: bool, root_a: Array, root_b: Array, c: Array, value: Array, slope
     Parameters
     ----------
     same : bool
+        Whether both sets are one: then only the lower triangle of `c` is read.
     root_a, root_b : ndarray, shape (n,), (q,)
         Standard deviations.
     c, value, slope : ndarray, shape (n, q)

@@ -62,11 +62,12 @@ def dual_moments(
     *,
     order: int = _ORDER,
 ) -> DualMoments:
-    """Gaussian second moments of an activation and of its derivative.
+    r"""Gaussian second moments of an activation and of its derivative.
 
     Parameters
     ----------
     activation : Activation
+        :math:`\sigma`, with a derivative.
     covariance : array_like, shape (n, q)
         Of u_i and v_j.
     variance : array_like, shape (n,)
@@ -141,7 +142,9 @@ def own_moments(activation: Activation, variance: ArrayLike, *, order: int = _OR
     Parameters
     ----------
     activation : Activation
+        :math:`\sigma`, with a derivative.
     variance : array_like, shape (n,)
+        Of each variable u; not negative.
     order : int, default 120
         As for :func:`dual_moments`.
 
@@ -190,6 +193,7 @@ def hermite_coefficients(
     Parameters
     ----------
     activation : Activation
+        :math:`\sigma`; only its values enter.
     count : int
         At most half of `order`.
     variance : float, default 1

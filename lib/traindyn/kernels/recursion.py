@@ -72,6 +72,7 @@ def infinite_width(
     depth : int
         Layers of weights, :math:`L \ge 1`; one is the linear network.
     activation : Activation
+        :math:`\sigma` of the hidden layers, with a derivative; the output is linear.
     bias : float, default 0
         :math:`\beta`.
     order : int, default 120

@@ -144,6 +144,7 @@ class TwoLayer:
             Let :math:`w_{j + m/2} = w_j`, so that all outputs are zero. Without it they grow
             like the scale, and a large scale alone does not make training lazy.
         rng : int, SeedSequence or Generator
+            Draws the directions of the neurons.
 
         Returns
         -------
@@ -160,7 +161,9 @@ class TwoLayer:
         Parameters
         ----------
         parameters : array_like, shape (m d,)
+            The neurons, one after the other.
         x : array_like, shape (n, d)
+            Inputs, one per row.
         """
         inputs = self._inputs("x", x)
         return np.asarray(self._value(inputs @ self._neurons(parameters).T))
@@ -171,7 +174,9 @@ class TwoLayer:
         Parameters
         ----------
         parameters : array_like, shape (m d,)
+            The neurons, where the derivative is taken.
         x : array_like, shape (n, d)
+            Inputs, one per row.
 
         Returns
         -------
@@ -192,7 +197,9 @@ class TwoLayer:
         Parameters
         ----------
         parameters : array_like, shape (m d,)
+            The neurons, where the Jacobians are taken.
         x : array_like, shape (n, d)
+            Inputs, one per row.
         other : array_like, shape (q, d), optional
             `x` itself unless given.
         """
@@ -211,7 +218,9 @@ class TwoLayer:
         Parameters
         ----------
         parameters, other : array_like, shape (m d,)
+            The neurons :math:`\theta` and :math:`\theta'`.
         x : array_like, shape (n, d)
+            Inputs at which both Jacobians are taken.
         frobenius : bool, default False
             The Frobenius norm instead.
         """

@@ -179,6 +179,7 @@ class Bidiagonal:
         Parameters
         ----------
         level : array_like, shape (r,) or scalar
+            One for each replica, or one for all.
 
         Returns
         -------
@@ -222,7 +223,9 @@ def wishart_bidiagonal(dimension: int, samples: int, replicas: int = 1, *, rng: 
     dimension, samples : int
         d and n.
     replicas : int
+        Number r of independent factors.
     rng : int, SeedSequence or Generator
+        Draws the entries, which have chi laws.
 
     Returns
     -------

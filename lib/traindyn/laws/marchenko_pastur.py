@@ -80,6 +80,7 @@ class MarchenkoPastur:
         Parameters
         ----------
         x : array_like
+            Any real numbers; the density is zero outside the edges.
 
         Returns
         -------
@@ -101,6 +102,7 @@ class MarchenkoPastur:
         Parameters
         ----------
         x : array_like
+            Any real numbers.
 
         Returns
         -------

@@ -102,6 +102,12 @@ class SampleCovariance:
         Parameters
         ----------
         x : array_like
+            Any real numbers; the density is zero outside the edges.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `x`.
         """
         points = _validate.finite("x", x)
         return self._companion.density(points / self.ratio) / self.ratio**2
@@ -176,6 +182,12 @@ class SampleCovariance:
         name : str
             What to call it if its shape is wrong.
         vector : array_like, shape (d,)
+            In the basis in which the covariance was given.
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            In the order of the eigenvalues, as for :meth:`resolvent`.
         """
         given = _validate.finite(name, vector, shape=(self._values.size,))
         return given if self._basis is None else self._basis.T @ given

@@ -286,6 +286,7 @@ class WeightedMarchenkoPastur:
         Parameters
         ----------
         x : array_like
+            Any real numbers; the density is zero outside the intervals.
 
         Returns
         -------
@@ -318,6 +319,7 @@ class WeightedMarchenkoPastur:
         Parameters
         ----------
         x : array_like
+            Any real numbers.
 
         Returns
         -------

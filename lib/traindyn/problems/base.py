@@ -196,6 +196,7 @@ def require(problem: Any, room: str, *names: str) -> None:
     Parameters
     ----------
     problem : object
+        What was passed to the room; its methods are looked up, never called.
     room : str
         Who asks, such as ``effective.ode.solve``.
     *names : str

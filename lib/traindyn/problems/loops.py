@@ -26,9 +26,13 @@ def repeat(step: Any, chain: Any, rng: np.random.Generator, step_size: float, ou
     Parameters
     ----------
     step : callable
+        Compiled by numba, as in a :class:`~traindyn.problems.base.Kernel`.
     chain : (state, constants)
+        What every step gets; it changes the arrays of the state in place.
     rng : Generator
+        Draws the samples of the steps.
     step_size : float
+        Learning rate of every step.
     out : (marks, vector, records)
         After how many steps, shape (r,); the vector that the arrays of the state look into; where
         its copies go, shape (r, size).

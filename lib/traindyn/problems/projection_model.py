@@ -274,10 +274,13 @@ class ProjectionModel:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            Weights are second derivatives of the loss of a draw in z, or products of first ones.
         block : tuple of int
             Pair of parameters: the neurons first, then the scalars.
         point : Point
+            Where the derivatives are taken.
         sample : Sample
+            The draws that are summed over.
 
         Returns
         -------
@@ -400,6 +403,7 @@ class ProjectionModel:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             As in :meth:`drift`.
         """
@@ -416,6 +420,7 @@ class ProjectionModel:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             Quadrature for N(0, I_{k + K}). Default: :func:`traindyn.gaussian.default_rule`,
             exact for losses that are polynomials of moderate degree in z and u.
@@ -447,7 +452,9 @@ class ProjectionModel:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         c_delta : float
+            Limit of ``step_size * dimension``.
         rule : Rule, optional
             As in :meth:`drift`.
 

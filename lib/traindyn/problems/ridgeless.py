@@ -1,25 +1,6 @@
-r"""Ridgeless least squares: bias, variance and risk, given the data and in the limit.
+"""Ridgeless least squares on Gaussian inputs: mean of bias and variance at finite size.
 
-Targets are :math:`y_i = x_i \cdot \beta + \epsilon_i` with inputs of covariance :math:`\Sigma`
-in :math:`\mathbb R^p` and noise of variance :math:`\sigma^2`. Among the least-squares solutions
-the one of smallest norm, :math:`\hat\beta = X^+ y`, has the excess risk
-:math:`R = \|\Sigma^{1/2}(\hat\beta - \beta)\|^2` (a fresh target adds :math:`\sigma^2`). On
-average over the noise, with the sample covariance :math:`S = \frac1n X^T X`,
-
-.. math:: B_z = \|\Sigma^{1/2}\, z (S + z)^{-1} \beta\|^2, \qquad
-          V_z = \frac{\sigma^2}{n} \operatorname{tr} \Sigma\, (S + z)^{-2} S ,
-
-for ridge regression with penalty :math:`n z |\beta|^2`, and at :math:`z \to 0` for ridgeless
-regression (MDL Lemma 7.3). With :math:`p / n \to \gamma` and :math:`\Sigma = I` both converge
-(MDL Theorem 7.4, with the sign of the first variance corrected):
-
-.. math:: B \to r^2 \Big(1 - \frac1\gamma\Big)_+, \qquad
-          V \to \frac{\sigma^2 \gamma}{1 - \gamma}\ (\gamma < 1), \quad
-          \frac{\sigma^2}{\gamma - 1}\ (\gamma > 1) .
-
-At :math:`\gamma = 1` the limit is infinite, and reported as ``inf``.
-
-Samples are rows here, as everywhere in this library; the notes put them in columns.
+Other inputs, the limit and the best ridge are in :mod:`companion.foundations.double_descent`.
 """
 
 from __future__ import annotations

@@ -236,10 +236,13 @@ def descend(
     Parameters
     ----------
     problem : MultiIndex
+        Its second layer and biases; the functions come from `known`.
     known : Codes
+        From :func:`codes`.
     parts : pair of ndarray
         Inputs as :func:`split` gives them.
     y : ndarray, shape (n,)
+        Labels; their number is that of the rows that count.
     theta : ndarray, shape (d, m)
         Changed in place.
     rows : int
@@ -283,9 +286,13 @@ def gradient(
     Parameters
     ----------
     problem : MultiIndex
+        Its second layer and biases; the functions come from `known`.
     known : Codes
+        From :func:`codes`.
     x : ndarray, shape (n, d)
+        Inputs; n need not be a multiple of eight.
     y : ndarray, shape (n,)
+        Labels of these rows.
     theta : ndarray, shape (m, d)
         C order, of the type of `x`: the neurons in rows.
     descend : bool

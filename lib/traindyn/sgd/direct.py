@@ -40,6 +40,7 @@ def run(
     Parameters
     ----------
     problem : Dynamics
+        Its direct kernel makes the steps.
     point : NamedTuple of ndarray
         Start, left unchanged.
     times : array_like, shape (T,)
@@ -109,6 +110,7 @@ def run_replicas(
     problem, times, step_size, stop, snapshots
         As in :func:`run`.
     replicas : int
+        How many, at least 1.
     rng : int, SeedSequence or Generator
         Root of the streams; each replica has a child of its own, so the result does not
         depend on the number of workers. That of replica i alone is

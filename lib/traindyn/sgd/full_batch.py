@@ -121,6 +121,7 @@ def run(
     Parameters
     ----------
     problem : MultiIndex
+        The network that is trained, and the law of a fresh sample.
     data : Data
         float64 or float32, as from :meth:`~traindyn.problems.multi_index.model.MultiIndex.sample`.
     neurons : array_like, shape (d, m)
@@ -128,6 +129,7 @@ def run(
     times : array_like, shape (T,)
         Increasing, rounded to whole steps, not before the start.
     step_size : float
+        Learning rate of the risk (for wide networks, of order m).
     null : array_like, shape (k, r), optional
         Orthonormal basis of a subspace of the target's directions: stay on the null branch.
     stop : callable, optional
@@ -144,6 +146,7 @@ def run(
         exists and belongs to the same run, the run goes on from it and gives the same numbers;
         it is left in place at the end.
     checkpoint_every : int, default 500
+        In steps, at least 1.
     workers : int, default 1
         Threads.
     progress : bool, str or callable
@@ -306,6 +309,7 @@ def run_replicas(
     dimension, samples : int
         d and n.
     replicas : int
+        How many, at least 1.
     rng : int, SeedSequence or Generator
         Root of the streams; the result does not depend on the number of workers.
     dtype : {float32, float64}

@@ -38,6 +38,7 @@ def run(
     Parameters
     ----------
     problem : Dynamics
+        Its reduced kernel makes the steps.
     statistics : NamedTuple of ndarray
         Start, left unchanged.
     times, step_size, rng, stop, progress

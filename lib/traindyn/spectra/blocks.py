@@ -75,6 +75,7 @@ def at(problem: Problem, point: Any, sample: Sample) -> FactorSource:
     Parameters
     ----------
     problem : Problem
+        With a method ``forward``, or ``factors`` for one block at a time.
     point, sample
         Where, and on which data.
 
@@ -381,7 +382,9 @@ def operator(
     Parameters
     ----------
     problem : Problem
+        Its factors are the weights and the features of the block.
     matrix : {"hessian", "g_matrix"}
+        Which of the two; neither contains the ridge.
     block : tuple of int
         The pair (b, c) of parameters.
     point, sample
@@ -419,8 +422,11 @@ def rectangular(
     Parameters
     ----------
     problem : Problem
+        Its factors are the weights and the features of the block.
     matrix : {"hessian", "g_matrix"}
+        Which of the two; neither contains the ridge.
     block : tuple of int
+        The pair (b, c) of parameters, with p and q entries.
     point, sample
         Where, and on which data.
 
@@ -448,7 +454,9 @@ def full(problem: Problem, matrix: Matrix, point: Any, sample: Sample) -> FullMa
     Parameters
     ----------
     problem : Problem
+        Its ``blocks`` give the parameters and their order.
     matrix : {"hessian", "g_matrix"}
+        Which of the two; neither contains the ridge.
     point, sample
         Where, and on which data.
 
@@ -480,6 +488,7 @@ def parameters(problem: Problem, point: Any) -> Array:
     Parameters
     ----------
     problem : Problem
+        Its ``blocks`` give the order.
     point
         For example a :class:`~traindyn.problems.two_layer.mixture.Point`.
 

@@ -95,6 +95,7 @@ def large_sample_distance(
     statistics : NamedTuple of arrays
         Summary statistics of the fixed parameters.
     matrix : {"hessian", "g_matrix"}
+        Which of the two A is.
     block : Block, optional
         One block, diagonal or not; the full matrix unless given.
     rule : Rule, optional
@@ -147,7 +148,9 @@ def network_distance(
     problem : TwoLayerMixture
         Of finite precision; its dimension does not matter.
     statistics : Statistics
+        Summary statistics of the fixed parameters.
     matrix : {"hessian", "g_matrix"}
+        Which of the two A is.
     rule : Rule, optional
         Gaussian rule of the dimension ``d + rank(R_perp)`` of the embedded problem; a fixed
         Sobol rule of 2**12 nodes unless given. With n nodes and centroids together and r for

@@ -147,6 +147,7 @@ def film(
     Parameters
     ----------
     problem : Problem
+        Its ``outlier_count`` says how many eigenvectors the alignment takes.
     trajectory : Trajectory
         A single path with snapshots.
     sample : Sample
@@ -157,6 +158,7 @@ def film(
         given, and at least that. A single number must not be more than the largest block has;
         smaller blocks are then solved completely.
     matrices : sequence of {"hessian", "g_matrix"}
+        Which to compute; both unless given.
     blocks : sequence of Block, optional
         Some of ``problem.blocks``; all unless given.
     tolerance : float

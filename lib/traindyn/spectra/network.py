@@ -63,8 +63,11 @@ def hessian(problem: MultiIndex, data: Data, neurons: ArrayLike) -> Array:
     Parameters
     ----------
     problem : MultiIndex
+        Its activation must have a second derivative.
     data : Data
+        The n samples of the risk.
     neurons : array_like, shape (d, m)
+        Where the Hessian is taken, one neuron per column.
 
     Returns
     -------
@@ -103,6 +106,7 @@ def weights(
     problem, data, neurons
         As for :func:`hessian`.
     neuron : int, default 0
+        Which block, counted from zero.
 
     Returns
     -------
@@ -130,6 +134,7 @@ def block(problem: MultiIndex, data: Data, neurons: ArrayLike, neuron: int = 0) 
     problem, data, neurons
         As for :func:`hessian`.
     neuron : int, default 0
+        Which one, counted from zero.
 
     Returns
     -------
@@ -164,6 +169,7 @@ def extreme(
     r : int
         How many.
     neuron : int, default 0
+        Which block, counted from zero.
     side : {"left", "right"}
         Which end of the spectrum.
     hard : array_like, shape (k, q), optional

@@ -118,8 +118,11 @@ def block(
     Parameters
     ----------
     problem : Problem
+        Its dimension does not matter: it is embedded in as few as the statistics need.
     statistics : NamedTuple of arrays
+        Summary statistics of the point.
     matrix : {"hessian", "g_matrix"}
+        Which of the two; neither contains the ridge.
     block : Block
         A block with the same features on both sides.
     rule : Rule, optional

@@ -98,9 +98,11 @@ def block(
     Parameters
     ----------
     problem : Problem
+        Of finite precision; its dimension d enters through the number of eigenvalues in the bulk.
     statistics : NamedTuple
         Summary statistics of the point, for example of the effective dynamics.
     matrix : {"hessian", "g_matrix"}
+        Which of the two; neither contains the ridge.
     block : Block
         A diagonal block, one of ``problem.blocks``.
     alpha : float
@@ -193,11 +195,13 @@ def along(
     Parameters
     ----------
     problem : Problem
+        As in :func:`block`.
     trajectory : Trajectory
         Usually of the effective dynamics; its statistics have leading axis T.
     alpha : float
         Samples per dimension, M/d.
     matrices : sequence of {"hessian", "g_matrix"}
+        Which to predict; both unless given.
     blocks : sequence of Block, optional
         All diagonal blocks unless given.
     rule : Rule, optional

@@ -259,6 +259,7 @@ class KGaussianMixture:
         Parameters
         ----------
         n : int
+            Number of samples, at least 1; one for each step of the run.
         rng : int, SeedSequence or Generator
             As given to :func:`traindyn.sgd.direct.run`, whose steps draw one uniform for
             the label and then d normals.
@@ -322,7 +323,9 @@ class KGaussianMixture:
         block : tuple of int
             Classes (b, c), counted from zero.
         point : Point
+            Where the softmax probabilities are taken.
         sample : Sample
+            The n draws that are summed over.
 
         Returns
         -------
@@ -506,6 +509,7 @@ class KGaussianMixture:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule
             Quadrature for N(0, I_k); the same nodes serve every class.
         """
@@ -549,6 +553,7 @@ class KGaussianMixture:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             Quadrature for N(0, I_k). Default: :func:`traindyn.gaussian.default_rule`.
         c_delta : float

@@ -100,6 +100,7 @@ def hessian_block(
     Parameters
     ----------
     problem : KGaussianMixture
+        Its means, weights and precision give the law of the data.
     point : Point
         ``x`` of shape (k, d).
     block : Block
@@ -290,6 +291,7 @@ def leading_coefficients(
         Softmax probabilities at the means, row l for the mean of class l: the softmax of
         the column ``m[:, l]`` of the overlaps (BGHJ (5.16)).
     matrix : {"hessian", "g_matrix"}
+        Decides on the weight: ``pi(b) 1{b = c} - pi(b) pi(c)`` or ``(pi(b) - y_b) (pi(c) - y_c)``.
     block : Block
         Pair (b, c).
 
@@ -331,6 +333,7 @@ def leading_order(
     problem, point, block, rule
         As for :func:`hessian_block`.
     matrix : {"hessian", "g_matrix"}
+        As for :func:`leading_coefficients`.
     printed : bool, default False
         As printed: (7.1) lacks the minus sign, the other three are as they should be.
 
@@ -457,10 +460,23 @@ def _quadratic(
 
     Parameters
     ----------
+    problem : KGaussianMixture
+        Its number of classes and its precision enter.
+    probabilities : ndarray, shape (k, n, k)
+        Softmax probabilities by class of the input and node.
+    rule : Rule
+        Gaussian rule of dimension k, with n nodes.
     weights : ndarray, shape (k, n)
         Class weights times products of probabilities, at the nodes.
     gradients : ndarray, shape (k, n, k)
         Coefficients of ``v_l`` on the parameter vectors.
+    signs : _Signs
+        Coefficients of the parts of the integrand.
+
+    Returns
+    -------
+    _Moment
+        In the basis of the means, then the parameter vectors.
     """
     k = problem.k
     mass = weights * rule.weights

@@ -143,6 +143,7 @@ class MultiIndex:
         d : int
             Dimension, at least k.
         rng : int, SeedSequence or Generator
+            Draws the inputs, then the noise of the labels, if there is any.
         dtype : {float64, float32}
             Drawn in this type, without a copy in another.
 
@@ -183,7 +184,9 @@ class MultiIndex:
         Parameters
         ----------
         preactivations : ndarray, shape (n, m)
+            Products of inputs and neurons, without the biases.
         labels : ndarray, shape (n,)
+            Labels of the same samples.
 
         Returns
         -------
@@ -221,11 +224,14 @@ class MultiIndex:
         Parameters
         ----------
         preactivations : ndarray, shape (n, m)
+            Products of inputs and neurons, without the biases.
         labels : ndarray, shape (n,)
+            Labels of the same samples.
 
         Returns
         -------
         ndarray, shape (n, m)
+            Column j belongs to the block of neuron j.
         """
         preactivations, labels = self._checked(preactivations, labels)
         if self.width == 1:
@@ -274,7 +280,9 @@ class MultiIndex:
         Parameters
         ----------
         gram : array_like, shape (m, m)
+            Products of neurons.
         overlap : array_like, shape (m, k)
+            Products of neurons and the target's directions.
         rule : Rule, optional
             Of dimension ``m + k``, one more with label noise. Default: tensor Gauss-Hermite
             in few dimensions if the target is smooth, a fixed Sobol rule otherwise.

@@ -98,6 +98,7 @@ class Target:
         Parameters
         ----------
         coordinates : ndarray, shape (n, k)
+            Of the inputs along the target's directions.
         rng : int, SeedSequence or Generator
             Source of the noise; untouched without noise.
 
@@ -150,11 +151,14 @@ def orthonormal(name: str, basis: ArrayLike, *, rows: int) -> Array:
     name : str
         Of the argument, for the message.
     basis : array_like, shape (rows, r)
+        What is checked; from one column to as many as rows.
     rows : int
+        Dimension of the space, at least 1.
 
     Returns
     -------
     ndarray, shape (rows, r)
+        The columns as they were given.
 
     Raises
     ------
@@ -179,6 +183,7 @@ def phase_retrieval(*, noise: float = 0.0, modulus: bool = False) -> Target:
     Parameters
     ----------
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
     modulus : bool, default False
         Labels ``|z|`` instead of ``z^2``.
 
@@ -206,7 +211,9 @@ def two_layer_teacher(
     coefficients : array_like, shape (k,)
         Default: two equal neurons.
     activation : Activation
+        Of the teacher's neurons, with a derivative.
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
 
     Returns
     -------
@@ -236,7 +243,9 @@ def half_spaces(k: int = 2, *, noise: float = 0.0) -> Target:
     Parameters
     ----------
     k : int, default 2
+        Number of half-spaces, one for each direction.
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
 
     Returns
     -------
@@ -258,7 +267,9 @@ def parity(k: int = 2, *, noise: float = 0.0) -> Target:
     Parameters
     ----------
     k : int, default 2
+        Number of factors, one for each direction.
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
 
     Returns
     -------
@@ -277,6 +288,7 @@ def polynomial(terms: Mapping[tuple[int, ...], float], *, noise: float = 0.0) ->
     terms : mapping of tuple of int to float
         Powers, one per coordinate, to coefficients: ``{(1, 1): 1.0}`` is ``z_1 z_2``.
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
 
     Returns
     -------
@@ -349,6 +361,7 @@ def symmetric_pair(
     function : callable
         g, element by element.
     noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
     low, high : float
         Bounds of the function, if it has any.
 

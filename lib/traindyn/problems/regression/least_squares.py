@@ -106,6 +106,7 @@ class LeastSquares:
         Parameters
         ----------
         start : array_like, shape (d,)
+            :math:`\theta_0`, for example the start of a descent that converges.
 
         Returns
         -------

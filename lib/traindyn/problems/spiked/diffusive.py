@@ -69,9 +69,11 @@ def fluctuations(
     Parameters
     ----------
     problem : SpikedTensor
+        Its order, signal and ridge enter; n stands for infinity.
     statistics : Statistics
         A fixed point (:mod:`traindyn.problems.spiked.equilibria`).
     c_delta : float
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -119,9 +121,11 @@ def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float)
     Parameters
     ----------
     problem : SpikedTensor
+        Its order, signal and ridge enter; n stands for infinity.
     statistics : Statistics
         A stable fixed point.
     c_delta : float
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -164,6 +168,7 @@ def small_noise(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
     problem : SpikedTensor
         Its dimension n enters.
     c_delta : float
+        Step size times dimension; zero leaves no noise.
 
     Returns
     -------
@@ -212,6 +217,7 @@ def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
     problem : SpikedTensor
         Its signal is fixed as n grows.
     c_delta : float
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -247,6 +253,7 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
     ratio : float
         Lambda > 0.
     c_delta : float
+        Limit of ``step_size * dimension``.
 
     Returns
     -------
@@ -269,6 +276,7 @@ def barrier(order: int, ratio: float, *, c_delta: float) -> Barrier:
     ratio : float
         Lambda > 0.
     c_delta : float
+        Limit of ``step_size * dimension``, positive.
 
     Returns
     -------

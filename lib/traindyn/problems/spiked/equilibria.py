@@ -133,8 +133,11 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
     Parameters
     ----------
     order : int
+        k, at least 2.
     c_delta : float
+        Limit of ``step_size * dimension``, not negative.
     ridge : float, optional
+        :math:`\alpha \ge 0`; none unless given.
 
     Returns
     -------

@@ -38,6 +38,7 @@ def solution(
     times : array_like, shape (T,)
         Increasing, not negative.
     c_delta : float
+        Limit of ``step_size * dimension``.
 
     Returns
     -------

@@ -175,7 +175,9 @@ class SpikedTensor:
         Parameters
         ----------
         point : Point
+            The estimate x of the spike.
         tensors : array_like, shape (count, n, ..., n)
+            Observations Y, each with k axes.
 
         Returns
         -------
@@ -196,7 +198,9 @@ class SpikedTensor:
         Parameters
         ----------
         point : Point
+            The estimate x of the spike.
         tensors : array_like, shape (count, n, ..., n)
+            Observations Y, each with k axes, whose losses are averaged.
 
         Returns
         -------
@@ -224,8 +228,11 @@ class SpikedTensor:
         Parameters
         ----------
         point : Point
+            The estimate x at which all gradients are taken.
         count : int
+            How many to draw, one for each observation.
         rng : int, SeedSequence or Generator
+            Draws the vectors z.
 
         Returns
         -------
@@ -243,7 +250,7 @@ class SpikedTensor:
         return np.asarray(draws + self.population_gradient(point).x - self.ridge * x)
 
     def one_step(self, point: Point, gradients: ArrayLike, *, step_size: float) -> Statistics:
-        """Statistics after one step of SGD from one point, for each of many gradients.
+        r"""Statistics after one step of SGD from one point, for each of many gradients.
 
         Parameters
         ----------
@@ -252,6 +259,7 @@ class SpikedTensor:
         gradients : array_like, shape (count, n)
             Without the ridge, which is added here.
         step_size : float
+            Learning rate :math:`\delta > 0`.
 
         Returns
         -------
@@ -367,6 +375,7 @@ class SpikedTensor:
         Parameters
         ----------
         statistics : Statistics
+            Of one point or, with leading axes, of many.
         rule : Rule, optional
             Not used: there is nothing to integrate.
         c_delta : float
@@ -442,7 +451,9 @@ class SpikedTensor:
         Parameters
         ----------
         statistics : Statistics
+            Before the step; of one point, without leading axes.
         step_size : float
+            Learning rate :math:`\delta > 0`.
 
         Returns
         -------

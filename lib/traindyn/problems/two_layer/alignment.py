@@ -51,7 +51,9 @@ def feature_space(problem: TwoLayerMixture, statistics: Statistics) -> Array:
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its centroids enter.
     statistics : Statistics
+        Of one point; only m enters.
 
     Returns
     -------
@@ -78,8 +80,11 @@ def outlier_alignment(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its dimension does not matter.
     statistics : Statistics
+        Of one point, without leading axes.
     matrix : {"hessian", "g_matrix"}
+        Whose block (K, K) is meant.
     rule : Rule, optional
         As for :func:`traindyn.problems.two_layer.curvature.population_block`.
 

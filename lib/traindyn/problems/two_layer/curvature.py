@@ -69,12 +69,14 @@ def weight(matrix: Matrix, output: ArrayLike, label: ArrayLike) -> Array:
     Parameters
     ----------
     matrix : {"hessian", "g_matrix"}
+        The Hessian has the first of the two weights, the G-matrix the second.
     output, label : array_like
         Network output o and label y in {0, 1}, of compatible shapes.
 
     Returns
     -------
     ndarray
+        Of the common shape, not negative.
 
     Examples
     --------
@@ -102,7 +104,9 @@ def population_block(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its width, and the law of its data; its dimension does not matter.
     matrix : {"hessian", "g_matrix"}
+        Decides on the weight of an input, see :func:`weight`.
     point : Point
         ``v`` of shape (K,), ``W`` of shape (K, n).
     block : Block

@@ -156,6 +156,7 @@ def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
         A fixed point at infinite precision (:mod:`traindyn.problems.two_layer.equilibria`),
         with ``R_perp = 0``.
     c_delta : float, default 1
+        Limit of ``step_size * dimension``; only the noise depends on it, and is proportional to it.
 
     Returns
     -------
@@ -275,6 +276,7 @@ def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics)
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its dimension sets the scale.
     base : Statistics
         The fixed point.
     statistics : Statistics

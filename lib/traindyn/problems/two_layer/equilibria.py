@@ -393,6 +393,7 @@ def success_probability(width: int, *, classes: int = 4) -> float:
     Parameters
     ----------
     width : int
+        Number K of neurons; with fewer than there are classes the probability is zero.
     classes : int, default 4
         Four for the XOR mixture, two for the binary one.
 
@@ -437,6 +438,7 @@ def initial_set(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its precision is not used: it stands for infinity.
     statistics : Statistics
         A start. With labels on orthogonal lines (XOR), neurons whose class is not decided by
         the signs alone are refused: those of :math:`|v_i| < |m_i|` with a component along the
@@ -530,6 +532,7 @@ def destination(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its precision is not used: it stands for infinity.
     statistics : Statistics
         A start at which each :math:`m_i` is zero or along its class.
     signs : array_like, shape (K, L), optional
@@ -574,7 +577,9 @@ def locate(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its precision is not used: it stands for infinity.
     statistics : Statistics
+        Of one point, without leading axes.
     tolerance : float, default 1e-9
         Largest entry by which the statistics may miss the set; neurons below it are zero.
 
@@ -625,6 +630,7 @@ def discerned(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its classes; the default threshold is that of infinite precision.
     statistics : Statistics
         Leading axes allowed.
     threshold : float, optional

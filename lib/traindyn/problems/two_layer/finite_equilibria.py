@@ -68,6 +68,7 @@ def ring(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Binary or XOR mixture, its ridge below the threshold at its precision.
     shares : array_like, shape (K,), optional
         Positive relative sizes of :math:`v_i^2`; by default equal.
     c_delta : float, default 0
@@ -207,7 +208,9 @@ def single_response(
     problem : TwoLayerMixture
         Of finite precision.
     v : float
+        Second-layer weight of the neuron.
     m : ndarray, shape (d,)
+        Coordinates of W in the signal space.
     gram : float
         Squared length of the noise part of the weights.
 

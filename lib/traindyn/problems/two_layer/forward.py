@@ -64,6 +64,7 @@ class Forward:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            The Hessian weights inputs by the slope of the sigmoid, the G-matrix by squared errors.
         block : tuple of int
             (i, j) of two neurons counted from zero, (K, K) of the second layer, or (K, j) and
             (j, K) of both layers.

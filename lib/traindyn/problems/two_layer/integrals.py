@@ -130,7 +130,9 @@ def evaluate(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its centroids, labels, class weights and precision give the law of the data.
     statistics : Statistics
+        Of one point, without leading axes.
     rule : Rule, optional
         Of dimension K, for :func:`by_orthants` if K is at most 8 and for :func:`by_rule`
         beyond. Default: :func:`by_polar` for K at most 2, otherwise 2**14 Sobol nodes in all,
@@ -162,7 +164,9 @@ def by_rule(problem: TwoLayerMixture, statistics: Statistics, rule: Rule) -> Int
     Parameters
     ----------
     problem : TwoLayerMixture
+        Of any width.
     statistics : Statistics
+        Of one point, without leading axes.
     rule : Rule
         The same nodes serve every centroid.
     """
@@ -180,6 +184,7 @@ def by_polar(
     problem : TwoLayerMixture
         Of width 1 or 2.
     statistics : Statistics
+        Of one point, without leading axes.
     radial : int, default 40
         Gauss-Legendre nodes in each of two panels of a ray.
     angular : int, default 24
@@ -212,7 +217,9 @@ def by_orthants(problem: TwoLayerMixture, statistics: Statistics, rule: Rule) ->
     Parameters
     ----------
     problem : TwoLayerMixture
+        Of moderate width K: the cost grows like ``2**K``.
     statistics : Statistics
+        Of one point, without leading axes.
     rule : Rule
         For N(0, I_K); mapped once for each centroid and each of the 2**K patterns.
     """
@@ -228,11 +235,18 @@ def step_covariance(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its centroids, labels, class weights and precision give the law of the data.
     statistics : Statistics
+        Where the step starts.
     rule : Rule, optional
         As in :func:`evaluate`.
     corrector : float
         Factor of v_i v_j c_i c_j in the increment of R_perp, c_delta / lambda or zero.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+        In the order v, m row by row, upper triangle of R_perp row by row.
     """
     corrector = _validate.number("corrector", corrector)
     frame = _frame(problem, statistics)

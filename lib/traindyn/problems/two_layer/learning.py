@@ -207,10 +207,12 @@ def norm_bounds(
     statistics : Statistics
         The start.
     c_delta : float, default 0
+        Limit of ``step_size * dimension``; it enters the bound of the first layer.
 
     Returns
     -------
     second, first : float
+        Bound of :math:`|v|^2`, then of :math:`|W|_F^2`.
 
     Raises
     ------

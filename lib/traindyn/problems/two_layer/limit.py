@@ -117,7 +117,9 @@ def activity(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its centroids enter; its precision is not used.
     statistics : Statistics
+        Only m enters; leading axes allowed.
     sides : array_like, shape (..., K, L), optional
         Signs +1 or -1 of :math:`m_i` along each of the :func:`lines`, taken instead of the
         actual ones.
@@ -219,12 +221,14 @@ def drift(
     problem : TwoLayerMixture
         Its precision is not used.
     statistics : Statistics
+        Leading axes allowed.
     sides : array_like, shape (..., K, L), optional
         One-sided values, see :func:`activity`.
 
     Returns
     -------
     Statistics
+        Time derivatives.
 
     Examples
     --------
@@ -274,6 +278,7 @@ def gradient_covariance(problem: TwoLayerMixture, statistics: Statistics) -> Arr
     Parameters
     ----------
     problem : TwoLayerMixture
+        Its precision is not used.
     statistics : Statistics
         Without leading axes.
 

@@ -276,6 +276,7 @@ class TwoLayerMixture:
         Parameters
         ----------
         n : int
+            Number of samples, at least 1; one for each step of the run.
         rng : int, SeedSequence or Generator
             As given to :func:`traindyn.sgd.direct.run`, whose steps draw one uniform for
             the centroid and then N normals (none at infinite precision).
@@ -369,11 +370,14 @@ class TwoLayerMixture:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            The Hessian weights inputs by the slope of the sigmoid, the G-matrix by squared errors.
         block : tuple of int
             Neurons (i, j), counted from zero, (K, K) for the second layer, or (K, j) and (j, K)
             for both layers.
         point : Point
+            Where the network is run.
         sample : Sample
+            The draws that are summed over.
 
         Returns
         -------
@@ -567,6 +571,7 @@ class TwoLayerMixture:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             As for :meth:`drift`.
         """
@@ -592,6 +597,7 @@ class TwoLayerMixture:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             Quadrature for N(0, I_K). Default: a quadrature that is a smooth function of the
             statistics, see :func:`traindyn.problems.two_layer.integrals.evaluate`.
@@ -647,6 +653,7 @@ class TwoLayerMixture:
         Parameters
         ----------
         statistics : Statistics
+            Of one point, without leading axes.
         rule : Rule, optional
             As for :meth:`drift`.
         c_delta : float

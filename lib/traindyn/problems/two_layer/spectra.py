@@ -48,6 +48,7 @@ def class_sum(ridge: float, precision: float = math.inf) -> float:
     ridge : float
         Positive, below the critical ridge of this precision.
     precision : float, default inf
+        :math:`\lambda`; the square sum has a closed form where it is infinite.
 
     Returns
     -------
@@ -152,6 +153,7 @@ class LimitSpectra:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            Decides on the weights at the centroids, see :meth:`weights`.
         centroid : int
             0 to 3 for mu, -mu, nu, -nu; its class must be learned.
 

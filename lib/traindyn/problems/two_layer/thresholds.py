@@ -97,6 +97,7 @@ def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
     ridge : float
         In (0, 1/8).
     c_delta : float, default 0
+        Limit of ``step_size * dimension``; a larger one needs a higher precision.
 
     Returns
     -------
