@@ -250,7 +250,7 @@ def drift_gap(problem: KGaussianMixture, path: Statistics, *, rule: Rule, c_delt
     rule : Rule
         Quadrature for N(0, I_k).
     c_delta : float
-        Limit of step_size * dimension, in the drift at finite precision only.
+        Limit of ``step_size * dimension``, in the drift at finite precision only.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def confinement_radius(
     statistics : Statistics
         Where the dynamics starts.
     c_delta : float
-        Limit of step_size * dimension, non-negative.
+        Limit of ``step_size * dimension``, non-negative.
 
     Returns
     -------

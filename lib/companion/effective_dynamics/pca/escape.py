@@ -57,7 +57,7 @@ def escape_curve(
     times : array_like
         Steps times step size, of any shape.
     c_delta : float
-        Limit of step_size * dimension, in (0, signal).
+        Limit of ``step_size * dimension``, in (0, signal).
     gaussian : float
         The value of G, see :func:`escape_variance`.
 
@@ -85,7 +85,7 @@ def escape_probability(problem: SpikedTensor, times: ArrayLike, *, c_delta: floa
     times : array_like
         Steps times step size, of any shape.
     c_delta : float
-        Limit of step_size * dimension, in (0, signal).
+        Limit of ``step_size * dimension``, in (0, signal).
 
     Returns
     -------
@@ -120,7 +120,7 @@ def escape_quantile(problem: SpikedTensor, probability: ArrayLike, *, c_delta: f
     probability : array_like
         In (0, 1).
     c_delta : float
-        Limit of step_size * dimension, in (0, signal).
+        Limit of ``step_size * dimension``, in (0, signal).
 
     Returns
     -------

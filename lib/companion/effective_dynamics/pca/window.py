@@ -30,7 +30,7 @@ def critical_window(kappa: float, *, c_delta: float) -> Diffusion:
     kappa : float
         Distance of the signal from the threshold, times :math:`\sqrt n`; of any sign.
     c_delta : float
-        Limit of step_size * dimension, positive; the threshold.
+        Limit of ``step_size * dimension``, positive; the threshold.
 
     Returns
     -------
