@@ -180,6 +180,7 @@ def exceeds(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     observed, bound : array_like
         Equal shapes, or one of them a scalar.
     margin : float
@@ -251,9 +252,11 @@ def ordering(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     values : array_like, shape (..., s)
         At least two along the last axis.
     increasing : bool
+        Whether each value must lie above the one before it; below it otherwise.
     margin, false_alarm, how, reason
         As in :func:`exceeds`.
     control : Control
@@ -307,7 +310,9 @@ def within(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     observed : array_like
+        Of the shape of `error`, or one of them a scalar.
     low, high : float
         Ends of the band.
     error : array_like

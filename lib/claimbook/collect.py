@@ -83,8 +83,11 @@ def read(folder: Path, registry: Registry, *, profile: str, seed: int) -> Readin
         Its notebooks mirror ``book/``: ``alignment/alignment.ipynb`` is the chapter
         ``alignment/alignment``.
     registry : Registry
+        The claims that must have a verdict; records of other claims are faults.
     profile : str
+        That of the run, ``quick`` or ``paper``; a record of another one is a fault.
     seed : int
+        Root seed of the run; a record of another one is a fault.
 
     Returns
     -------
@@ -254,7 +257,9 @@ def build(claims: Path, notebooks: Path, *, profile: str, seed: int, out: Path) 
     notebooks : Path
         Folder of executed notebooks.
     profile : str
+        That of all notebooks, ``quick`` or ``paper``.
     seed : int
+        Root seed of all notebooks.
     out : Path
         Written atomically, only if everything is in order.
 

@@ -280,13 +280,23 @@ def weigh(
     Parameters
     ----------
     check : str
+        What is compared, in a few words; not blank.
     kind : {"identity", "statistical", "rate", "inequality"}
+        For the record: it changes nothing here.
     judge : callable
         ``judge(**pieces)``; tolerances and levels are bound in it, out of a control's reach.
     control : Control
+        Says which pieces to replace, and by what.
     reason : str
+        Where the tolerance comes from.
     **pieces
         The replaceable inputs.
+
+    Returns
+    -------
+    Evidence
+        Of the inputs as given, and whether their replacements were rejected; an inconclusive
+        control was not.
 
     Raises
     ------

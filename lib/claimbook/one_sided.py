@@ -73,9 +73,11 @@ def mean_exceeds(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     samples : array_like, shape (n, ...)
         n >= 2 replicas along the first axis, independent and of one law.
     bound : array_like, shape (...) or scalar
+        For each element, or one for all.
     false_alarm : float
         Level at which the opposite must be rejected.
     reason : str
@@ -141,6 +143,7 @@ def share_exceeds(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     successes, trials : array_like of int
         Equal shapes, or one of them a scalar.
     bound : array_like
@@ -217,10 +220,13 @@ def estimate_exceeds(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     estimate : array_like
+        Gaussian about the true values, of any shape.
     error : array_like
         Standard error of each element (a scalar for all), positive.
     bound : array_like
+        For each element, or one for all.
     freedom : array_like, optional
         Degrees of freedom of the errors, at least 1: q is then a quantile of Student's t,
         otherwise of the normal law (4.75 at a level of 1e-6).

@@ -109,6 +109,7 @@ def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]
     Parameters
     ----------
     text : str
+        Such as a docstring; line breaks count as spaces.
     known : mapping
         Numbers of the registry by the key of their source; those that are words, such as
         ``Easy and hard directions``, are recognised from it.
@@ -215,6 +216,7 @@ def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, 
     Parameters
     ----------
     registry : Registry
+        Its claims, and the keys of the sources that are looked for.
     library, tests : Path
         Folders of Python files.
 

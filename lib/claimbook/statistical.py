@@ -71,9 +71,11 @@ def mean_equals(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     samples : array_like, shape (n, ...)
         n >= 2 replicas along the first axis, independent and of one law.
     expected : array_like, shape (...) or scalar
+        For each element, or one for all.
     tolerance : float
         Allowed ``|mu - expected|``, e.g. a finite-size correction. The level holds for
         every mean within it.
@@ -181,9 +183,13 @@ def equal_laws(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     samples : array_like, shape (n,) or (n, m)
+        Independent draws along the first axis.
     reference : array_like, shape (n',) or (n', m)
+        The same of what may have another law, and independent of `samples`.
     false_alarm : float
+        Level of the test of all columns together, in (0, 0.5].
     control : Control
         May replace `samples` or `reference`.
 
@@ -248,10 +254,13 @@ def follows_law(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     samples : array_like, shape (n,)
+        Independent draws.
     cdf : callable
         Continuous distribution function, vectorised.
     false_alarm : float
+        Level of the test, in (0, 0.5].
     control : Control
         May replace `samples` or `cdf`.
 
@@ -316,11 +325,13 @@ def binomial(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     successes, trials : array_like of int
         Equal shapes, or one of them a scalar.
     expected : array_like
         Probability of success, in [0, 1].
     false_alarm : float
+        Level of the test of all elements together, in (0, 0.5].
     control : Control
         May replace `successes`, `trials` or `expected`.
 
@@ -421,11 +432,13 @@ def covariance_equals(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     samples : array_like, shape (n, p)
         n > p independent draws.
     expected : array_like, shape (p, p)
         Symmetric positive definite.
     false_alarm : float
+        Level of the test of all entries together, in (0, 0.5].
     control : Control
         May replace `samples` or `expected`.
 
@@ -505,10 +518,13 @@ def statistic_below(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     statistic : float
+        What the data gave; it passes strictly below the threshold.
     threshold : float
         The true claim exceeds it with probability at most `false_alarm`.
     false_alarm : float
+        Level that the threshold has under the null law, in (0, 0.5].
     how : str
         The statistic and its null law.
     n : int
@@ -519,6 +535,7 @@ def statistic_below(
     departure : str
         What `resolution` is a departure of, see `Evidence`.
     reason : str
+        Where the threshold comes from.
     control : Control
         May replace `statistic`.
 
@@ -575,11 +592,13 @@ def rate(
     Parameters
     ----------
     check : str
+        What is compared, in a few words.
     sizes : array_like, shape (s,)
         At least 4 distinct positive sizes.
     values : array_like, shape (s,) or (r, s)
         Positive. With two axes: r >= 3 independent replicas.
     exponent : float
+        The slope claimed: values grow like sizes to this power.
     tolerance : float, optional
         Allowed deviation of the true slope over these sizes (finite-size curvature).
         Required without replicas; 0 by default with them.

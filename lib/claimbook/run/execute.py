@@ -99,6 +99,7 @@ def execute(
     output : Path
         Notebook to write (``.ipynb``); replaced only by a complete run.
     profile : {"quick", "paper"}
+        Whether with reduced sizes or with those of the source.
     seed : int
         Root seed of the chapter.
     build : Path
@@ -146,6 +147,7 @@ def read(source: Path) -> NotebookNode:
     Parameters
     ----------
     source : Path
+        MyST text notebook.
 
     Returns
     -------

@@ -95,6 +95,7 @@ def imports(source: str, package: str = "") -> tuple[Import, ...]:
     Parameters
     ----------
     source : str
+        Of a module or a cell; a SyntaxError is passed on.
     package : str
         Package the source belongs to, for relative imports.
 
@@ -265,6 +266,7 @@ def meaning(source: str) -> str:
     Parameters
     ----------
     source : str
+        Of a module, or of cells.
 
     Returns
     -------
@@ -361,6 +363,7 @@ def update(stamp: Path, current: Mapping[str, str]) -> list[str]:
     Parameters
     ----------
     stamp : Path
+        Its folder is made if there is none.
     current : mapping
         Result of :func:`inputs`.
 

@@ -112,11 +112,13 @@ def training_block(
     problem, times, statistics, rule
         As for :func:`propagators`; the times start at zero.
     matrix : {"hessian", "g_matrix"}
+        Mean over samples of the loss's Hessian, or of its gradient's outer product with itself.
     c_delta : float
         Step size times dimension.
     draws : int, default 8192
         Inputs drawn for each time.
     rng : int, SeedSequence or Generator
+        Of the inputs and of the noise parts of the preactivations.
 
     Returns
     -------

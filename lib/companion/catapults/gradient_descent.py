@@ -69,6 +69,7 @@ class Directions(NamedTuple):
         Parameters
         ----------
         step_sizes : array_like, shape (T,) or scalar
+            :math:`\eta` at each of the T observations, or at all, for the mean squared residual.
 
         Returns
         -------
@@ -93,9 +94,11 @@ def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) ->
     Parameters
     ----------
     model : Trainable
+        With the methods `outputs` and `tangent_kernel`.
     batch : tuple of arrays
         From ``model.prepare``.
     labels : array_like, of the shape of the outputs
+        Targets of the batch.
 
     Returns
     -------
@@ -130,6 +133,7 @@ def directions(run: Training) -> Directions:
     Parameters
     ----------
     run : Training
+        Made with the observer as its argument `observe`.
 
     Returns
     -------
@@ -156,7 +160,9 @@ def linear_losses(
     eigenvalues, losses : array_like, shape (N,)
         At the start.
     step_size : float
+        :math:`\eta` of the mean squared residual.
     steps : int
+        The last t.
 
     Returns
     -------
@@ -191,6 +197,7 @@ def descent_bound(
     losses, squared_gradients : array_like
         Before the step.
     step_size : array_like
+        :math:`\eta`; all shapes broadcast.
     curvature : array_like
         A bound on the largest eigenvalue of the Hessian everywhere.
 

@@ -41,8 +41,11 @@ def draw_start(
     Parameters
     ----------
     width : int
+        Number m of neurons.
     replicas : int
+        Number of independent starts.
     rng : int, SeedSequence or Generator
+        Of the number of open gates and of the two sums.
 
     Returns
     -------
@@ -94,17 +97,20 @@ def reduced(
     coupling: float,
     label: float = 0.0,
 ) -> Reduced:
-    """Return u, v, w of states (ZHU, above (3.13)).
+    r"""Return u, v, w of states (ZHU, above (3.13)).
 
     Parameters
     ----------
     residual, kernel : array_like
-        Of equal shapes.
+        Of shapes that broadcast.
     step_size, coupling, label : float
+        :math:`\eta`, c and y; the first two positive.
 
     Returns
     -------
     Reduced
+        :math:`u = c \eta^2 e^2`, :math:`v = \eta \lambda` and :math:`w = c \eta^2 e y`, each of
+        the common shape.
 
     Examples
     --------
@@ -123,15 +129,17 @@ def reduced(
 def jacobian(
     residual: float, kernel: float, *, step_size: float, coupling: float, label: float = 0.0
 ) -> Array:
-    """Return the derivative of one step in residual and kernel.
+    r"""Return the derivative of one step in residual and kernel.
 
     Parameters
     ----------
     residual, kernel, step_size, coupling, label : float
+        e, :math:`\lambda`, :math:`\eta`, c and y; step size and coupling positive.
 
     Returns
     -------
     ndarray, shape (2, 2)
+        Rows: residual and kernel after the step; columns: before it.
 
     Examples
     --------
@@ -163,6 +171,7 @@ def equilibria(
     step_size, coupling : float
         Positive.
     label : float
+        y, of any sign.
     kernel : float
         Where on the line.
 

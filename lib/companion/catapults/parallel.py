@@ -129,8 +129,11 @@ class TaylorModel:
         Parameters
         ----------
         weights : tuple of array
+            Where to differentiate; of the shapes of the expansion.
         batch : Batch
+            From :meth:`prepare`.
         labels : ndarray, shape of the outputs
+            Targets, to be subtracted from the outputs.
 
         Returns
         -------

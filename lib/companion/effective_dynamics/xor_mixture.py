@@ -91,6 +91,7 @@ def gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
     noise_parts : ndarray, shape (K, N)
         The :math:`W_i^\perp`.
     j, k : int
+        Neurons, from 0 to K - 1; they may be equal.
 
     Examples
     --------
@@ -118,6 +119,7 @@ def component_count(width: int, *, classes: int = 4) -> int:
     Parameters
     ----------
     width : int
+        Number K of neurons, at least 1.
     classes : int, default 4
         Four for the XOR mixture, two for the binary one.
 

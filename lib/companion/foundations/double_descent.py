@@ -56,7 +56,9 @@ def minimum_norm(inputs: ArrayLike, targets: ArrayLike) -> Array:
     Parameters
     ----------
     inputs : array_like, shape (n, p)
+        X, a sample in each row.
     targets : array_like, shape (n,) or (n, k)
+        y; with two axes k problems with the same inputs.
 
     Returns
     -------
@@ -78,7 +80,9 @@ def ridge_solution(inputs: ArrayLike, targets: ArrayLike, ridge: float) -> Array
     Parameters
     ----------
     inputs : array_like, shape (n, p)
+        X, a sample in each row.
     targets : array_like, shape (n,) or (n, k)
+        y; with two axes k problems with the same inputs.
     ridge : float
         z > 0.
 
@@ -178,10 +182,12 @@ class LinearModel:
         Parameters
         ----------
         n : int
+            Number of samples.
         entries : str
             Law of the independent entries of z: a key of :data:`~traindyn.laws.ensembles.ENTRIES`.
             The noise is Gaussian.
         rng : int, SeedSequence or Generator
+            Of the inputs, then of the noise.
         """
         count = _validate.integer("n", n, least=1)
         law = ENTRIES[_validate.choice("entries", entries, tuple(ENTRIES))]
@@ -198,6 +204,7 @@ class LinearModel:
         Parameters
         ----------
         estimate : array_like, shape (p,) or (p, k)
+            b; with two axes k estimates, as columns.
 
         Returns
         -------
@@ -219,6 +226,7 @@ class LinearModel:
         Parameters
         ----------
         inputs : array_like, shape (n, p)
+            A sample in each row.
         ridge : array_like, shape (k,) or scalar
             :math:`z \ge 0`; zero: ridgeless.
 
@@ -369,9 +377,11 @@ def draw_gaussian_risk(
     n, p : int
         Samples and features.
     replicas : int
+        Number of independent draws.
     signal, noise : float
         :math:`|\beta|^2` and :math:`\sigma^2`.
     rng : int, SeedSequence or Generator
+        Of the spectra, then of the shares of the bias.
 
     Returns
     -------

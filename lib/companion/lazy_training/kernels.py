@@ -76,11 +76,15 @@ def random_features(
     Parameters
     ----------
     x : array_like, shape (n, n_0)
+        Inputs, one in each row.
     count : int
         Number m of features.
     activation : Activation
+        :math:`\sigma`, of which only the values are used.
     bias : float, default 0
+        :math:`\beta`.
     rng : int, SeedSequence or Generator
+        Of the neurons, weights before biases.
 
     Returns
     -------
@@ -160,8 +164,11 @@ def term_variance(x: ArrayLike, *, activation: Activation, bias: float = 0.0) ->
     Parameters
     ----------
     x : array_like, shape (n, n_0)
+        Inputs, one in each row.
     activation : Activation
+        :math:`\sigma`, with a derivative.
     bias : float, default 0
+        :math:`\beta`.
 
     Returns
     -------
@@ -253,6 +260,7 @@ def gaussian_feature_scale(
     own : array_like, shape (q,)
         Variances :math:`K(x, x)` of the fresh inputs.
     targets : array_like, shape (n,)
+        y, which the features fit on the training set.
 
     Returns
     -------

@@ -98,7 +98,9 @@ def generative_exponent(
     known : array_like, shape (k, e), optional
         Orthonormal basis of directions already known, ``e < k``.
     largest : int, default 6
+        Degree at which the search ends.
     tolerance : float, default 1e-6
+        Size below which the correlations of a degree count as zero.
 
     Returns
     -------

@@ -70,7 +70,7 @@ class ManySamples(NamedTuple):
 def many_samples(
     problem: MultiIndex, steps: int, *, step_size: float, rule: Rule | None = None
 ) -> ManySamples:
-    """Compute the gap and the growth of the overlap where samples abound.
+    r"""Compute the gap and the growth of the overlap where samples abound.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ def many_samples(
     steps : int
         Number T of steps, at least 1.
     step_size : float
+        :math:`\eta` of gradient descent, positive.
     rule : Rule, optional
         Of dimension k + 1 (one more with label noise): coordinates, preactivation, noise.
         Default: Gauss-Hermite.

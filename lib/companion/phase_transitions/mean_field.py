@@ -71,11 +71,13 @@ def measure(
     problem : MultiIndex
         With probes, its activation must have a second derivative.
     data : Data
+        As from ``problem.sample``.
     neurons : array_like, shape (d, m)
         Start, left unchanged.
     steps : int
         Number T of gradient steps, at least 0.
     step_size : float
+        Positive; the neurons move by ``-step_size X^T F / n``.
     probes : sequence of int, shape (P,)
         Steps s, below T, at which the run is pushed.
     rng : int, SeedSequence or Generator, optional

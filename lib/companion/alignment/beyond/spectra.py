@@ -81,6 +81,7 @@ class LimitSpectra:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            Mean of the loss's Hessian, or of the outer product of its gradient with itself.
         a : int
             Class.
 
@@ -101,6 +102,7 @@ class LimitSpectra:
         Parameters
         ----------
         matrix : {"hessian", "g_matrix"}
+            As for :meth:`block`.
 
         Returns
         -------

@@ -44,7 +44,9 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
     Parameters
     ----------
     problem : KGaussianMixture
+        The mixture; its ridge :math:`\beta` is that of the loss.
     statistics : Statistics
+        Of the point, shapes (k, k).
     rule : Rule
         Quadrature for N(0, I_k).
 
@@ -85,6 +87,7 @@ def population_gradient(problem: KGaussianMixture, point: Point, *, rule: Rule) 
     Parameters
     ----------
     problem : KGaussianMixture
+        The mixture; its ridge :math:`\beta` is that of the loss.
     point : Point
         ``x`` of shape (k, d).
     rule : Rule
@@ -93,6 +96,7 @@ def population_gradient(problem: KGaussianMixture, point: Point, *, rule: Rule) 
     Returns
     -------
     Point
+        Row c of its ``x`` is :math:`\nabla_c \Phi`.
     """
     moments = problem.moments(problem.statistics(point), rule=rule)
     response = np.tensordot(problem.weights, moments.response, axes=1) / problem.precision
@@ -116,6 +120,7 @@ def probability_correction(problem: KGaussianMixture, statistics: Statistics) ->
     problem : KGaussianMixture
         Its precision is not used.
     statistics : Statistics
+        Shapes (k, k); m are the logits, m and R_perp together give R.
 
     Returns
     -------
@@ -134,12 +139,14 @@ def probability_correction(problem: KGaussianMixture, statistics: Statistics) ->
 
 
 def parallel_coordinates(problem: KGaussianMixture, m: ArrayLike) -> Array:
-    """Coordinates of the rows in the span of the means, with leading axes.
+    r"""Coordinates of the rows in the span of the means, with leading axes.
 
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives the means, of which the Gram matrix is all that enters.
     m : array_like, shape (..., k, k)
+        Overlaps :math:`m_{ab} = x^a \cdot \mu_b` of the rows with the means.
 
     Returns
     -------
@@ -163,7 +170,9 @@ def parallel_norms(problem: KGaussianMixture, m: ArrayLike) -> Array:
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives the Gram matrix :math:`\overline m` of the means.
     m : array_like, shape (..., k, k)
+        Overlaps :math:`m_{ab} = x^a \cdot \mu_b` of the rows with the means.
 
     Returns
     -------
@@ -186,12 +195,14 @@ def total_norm(problem: KGaussianMixture, statistics: Statistics) -> Array:
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives the Gram matrix of the means.
     statistics : Statistics
         Leading axes allowed.
 
     Returns
     -------
     ndarray
+        Of the shape of the leading axes.
     """
     statistics = checked(problem, statistics)
     parallel = parallel_coordinates(problem, statistics.m)
@@ -205,6 +216,7 @@ def distance(problem: KGaussianMixture, first: Statistics, second: Statistics) -
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives the Gram matrix of the means.
     first, second : Statistics
         With equal or broadcastable leading axes.
 
@@ -232,11 +244,13 @@ def drift_gap(problem: KGaussianMixture, path: Statistics, *, rule: Rule, c_delt
     Parameters
     ----------
     problem : KGaussianMixture
+        Of finite precision, which the limit drift ignores.
     path : Statistics
         With one leading axis, shapes (T, k, k).
     rule : Rule
         Quadrature for N(0, I_k).
     c_delta : float
+        Limit of ``step_size * dimension``, in the drift at finite precision only.
 
     Returns
     -------
@@ -269,9 +283,11 @@ def confinement_radius(
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives k, the precision :math:`\lambda` and the ridge :math:`\beta`.
     statistics : Statistics
         Where the dynamics starts.
     c_delta : float
+        Limit of ``step_size * dimension``, non-negative.
 
     Returns
     -------
@@ -295,11 +311,13 @@ def one_step(
     Parameters
     ----------
     problem : KGaussianMixture
+        SGD descends its loss with the ridge.
     point : Point
         Where every step starts.
     sample : Sample
         One step is taken on each of its n draws.
     step_size : float
+        Positive, not multiplied by the dimension.
 
     Returns
     -------
@@ -338,7 +356,9 @@ def volatility(
     Parameters
     ----------
     problem : KGaussianMixture
+        The mixture; its ridge, which is not random, does not enter.
     statistics : Statistics
+        Where the step starts, shapes (k, k).
     rule : Rule
         Quadrature for N(0, I_{2k}): noise along the means, and along the rows outside.
     c_delta : float
@@ -385,6 +405,7 @@ def initial_covariance(problem: KGaussianMixture) -> Array:
     Parameters
     ----------
     problem : KGaussianMixture
+        Gives k and the Gram matrix of the means; its noise does not enter.
 
     Returns
     -------

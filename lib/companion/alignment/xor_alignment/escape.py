@@ -159,7 +159,9 @@ class Escape:
         dimension : float
             N.
         draws : int
+            Number of independent paths.
         rng : int, SeedSequence or Generator
+            Of the starts and of the kicks.
         """
         scale = 1.0 / math.sqrt(_validate.positive("dimension", dimension))
         draws = _validate.integer("draws", draws, least=1)
@@ -185,6 +187,7 @@ def escape(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Of finite precision; the centroids of each label have mean zero.
     times : array_like, shape (T,)
         Increasing from 0, close enough for the trapezoidal rule.
     statistics : Statistics

@@ -29,7 +29,9 @@ def second_layer_time(
     Parameters
     ----------
     problem : TwoLayerMixture
+        Whose block (K, K) has the outliers.
     times : array_like, shape (T,)
+        Increasing and non-negative.
     statistics : Statistics
         Path with leading axis T.
     level : float
@@ -84,6 +86,7 @@ def initial_second_layer(
     Parameters
     ----------
     width : int
+        Number K of neurons.
     precision : float
         Positive; infinity gives zero.
     square : float, default 1

@@ -50,6 +50,7 @@ def margins(problem: TwoLayerMixture, point: Point) -> Array:
     Parameters
     ----------
     problem : TwoLayerMixture
+        Gives the centroids and the precision :math:`\lambda`.
     point : Point
         ``v`` of shape (K,), ``W`` of shape (K, n).
 
@@ -82,6 +83,7 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
     gram : array_like, shape (K, K)
         :math:`R_{ij} = W_i \cdot W_j`.
     precision : float
+        :math:`\lambda`, positive; at infinity the excess is zero.
 
     Returns
     -------
@@ -115,6 +117,7 @@ def psi_2(m: ArrayLike, gram: ArrayLike, precision: float) -> float:
     gram : array_like, shape (K, K)
         :math:`R_{ij} = W_i \cdot W_j`.
     precision : float
+        :math:`\lambda`, positive; at infinity the order is zero.
 
     Returns
     -------
@@ -145,10 +148,12 @@ def psi_3(x: ArrayLike) -> Array:
     Parameters
     ----------
     x : array_like
+        Non-negative, of any shape.
 
     Returns
     -------
     ndarray
+        Of the shape of `x`.
 
     Examples
     --------
@@ -285,8 +290,11 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
     Parameters
     ----------
     problem : TwoLayerMixture
+        Of finite precision, if the block is one of the first layer.
     matrix : {"hessian", "g_matrix"}
+        Decides on the weight w and its :math:`\ell`.
     point : Point
+        ``v`` of shape (K,), ``W`` of shape (K, n).
     block : Block
         (i, j) of the first layer, or (K, K).
 

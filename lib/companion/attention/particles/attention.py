@@ -129,7 +129,9 @@ def random_tokens(count: int, dimension: int, *, rng: RNG) -> Array:
     Parameters
     ----------
     count, dimension : int
+        At least one token, in dimension two or more.
     rng : int, SeedSequence or Generator
+        Of the Gaussian vectors that become the tokens.
 
     Returns
     -------
@@ -150,7 +152,9 @@ def energy(tokens: ArrayLike, inverse_temperature: float) -> float:
     Parameters
     ----------
     tokens : array_like, shape (n, d)
+        At least one, of norm one.
     inverse_temperature : float
+        :math:`\beta \ge 0`.
 
     Returns
     -------
@@ -178,7 +182,9 @@ def energy_growth(tokens: ArrayLike, inverse_temperature: float) -> float:
     Parameters
     ----------
     tokens : array_like, shape (n, d)
+        At least one, of norm one.
     inverse_temperature : float
+        :math:`\beta \ge 0`.
 
     Returns
     -------
@@ -316,11 +322,14 @@ class Attention:
         Parameters
         ----------
         tokens : array_like, shape (n, d)
+            Of norm one.
         head : int, default 0
+            Its place among the heads.
 
         Returns
         -------
         ndarray
+            Row i: how much token i attends to each.
         """
         x = self._tokens(tokens)
         h = _validate.integer("head", head, least=0, most=len(self.heads) - 1)
@@ -357,6 +366,7 @@ class Attention:
         rtol, atol : float
             Tolerances of a step, as in ``scipy.integrate.solve_ivp``.
         most_steps : int, default 1 000 000
+            Of the integrator, rejected ones included.
 
         Returns
         -------

@@ -20,6 +20,7 @@ def clustered_share(tokens: ArrayLike, *, tolerance: float = 1e-3) -> float:
     tokens : array_like, shape (n, d)
         At least two, of norm one.
     tolerance : float, default 1e-3
+        Positive; inner products of ``1 - tolerance`` and above count.
 
     Returns
     -------

@@ -31,7 +31,9 @@ def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
         semi-definite, the square of a matrix of the GOE. C: Q and K real Ginibre,
         :math:`V = Q^\top K`. D: :math:`Q^\top K` Wigner, :math:`V = Q^\top K`.
     dimension : int
+        Of the tokens; the matrices are square.
     rng : int, SeedSequence or Generator
+        Of the Gaussian entries.
 
     Returns
     -------

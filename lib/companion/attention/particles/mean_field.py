@@ -107,6 +107,7 @@ def poisson_order(order: float, times: ArrayLike) -> Array:
     order : float
         r at time zero, in (0, 1).
     times : array_like
+        Of any shape; negative times look back.
 
     Returns
     -------

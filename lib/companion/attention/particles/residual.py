@@ -74,6 +74,7 @@ def residual_network(
     layers : FeedForward or callable
         The same layer at all depths, or the layer as a function of time.
     x : array_like, shape (d,)
+        The state before the first layer.
     depth : int
         Number L of layers.
     horizon : float, optional
@@ -107,6 +108,7 @@ def neural_ode(layers: Layers, x: ArrayLike, *, horizon: float) -> Array:
     layers : FeedForward or callable
         As in :func:`residual_network`.
     x : array_like, shape (d,)
+        The state at time zero.
     horizon : float
         T.
 
@@ -133,6 +135,7 @@ def euler_error(layers: Layers, x: ArrayLike, *, horizon: float) -> Array:
     layers : FeedForward or callable
         As in :func:`residual_network`; differentiable in time.
     x : array_like, shape (d,)
+        The state at time zero.
     horizon : float
         T.
 

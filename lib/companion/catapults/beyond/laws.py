@@ -252,6 +252,7 @@ def phase_ends(excess: float, *, phases: int, digits: int) -> list[Decimal]:
     excess : float
         :math:`\delta`, in (0, 2), taken as the decimal number that it prints as.
     phases : int
+        Number of starts.
     digits : int
         At least 10.
 
@@ -340,6 +341,7 @@ def triple_exactly(numerator: int, *, bits: int, steps: int) -> Array:
     bits : int
         At least 53.
     steps : int
+        Number of triplings.
 
     Returns
     -------
@@ -374,6 +376,7 @@ def periodic_angles(period: int) -> Series:
     Parameters
     ----------
     period : int
+        Number of triplings, at least 1.
 
     Returns
     -------
@@ -401,10 +404,12 @@ def threshold_slope(u: ArrayLike) -> Array:
     Parameters
     ----------
     u : array_like
+        Of any shape; the map takes [0, 4] to itself.
 
     Returns
     -------
     ndarray
+        Of the shape of `u`.
 
     Examples
     --------

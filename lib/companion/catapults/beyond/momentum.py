@@ -102,14 +102,17 @@ def heavy_ball(
     residual, kernel : float
         e and :math:`\lambda` at the start.
     step_size : float
+        :math:`\eta` of half the squared residual, positive.
     coupling : float
         c; for the two-layer network :math:`|x|^2 / (m d)`.
     label : float, default 0.0
+        y, with which the residual is :math:`e = g - y`.
     momentum : float, default 0.0
         In [0, 1); the velocity is the gradient plus momentum times the last velocity.
     decay : float, default 0.0
         Factor of half the squared weights in the loss.
     steps : int
+        Number of steps; a run that diverges ends before.
 
     Returns
     -------
@@ -162,7 +165,9 @@ def heavy_ball_fate(
     residual, kernel, step_size, momentum : array_like
         As in :func:`heavy_ball`, of shapes that broadcast.
     coupling, label : float
+        As in :func:`heavy_ball`, the same for all runs.
     most_steps : int, default 10**6
+        Of a run that neither converges nor diverges.
     tolerance : float, default 1e-8
         Of the residual relative to its start.
 
@@ -213,9 +218,11 @@ def critical_kernel(*, momentum: float = 0.0, decay: float = 0.0, step_size: flo
     Parameters
     ----------
     momentum : float, default 0.0
+        :math:`\beta`, in [0, 1).
     decay : float, default 0.0
         Only without momentum, and :math:`\eta\mu < 1`.
     step_size : float, default 1.0
+        :math:`\eta`, which only matters with decay.
 
     Returns
     -------

@@ -130,11 +130,14 @@ def pytorch_start(
     Parameters
     ----------
     width, dimension : int
+        Number m of neurons and dimension d of the inputs.
     rng : int, SeedSequence or Generator
+        Of the uniform entries.
 
     Returns
     -------
     Weights
+        First layer, shape (m, d), and second layer, shape (m,).
 
     Examples
     --------

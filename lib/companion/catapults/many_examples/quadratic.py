@@ -134,7 +134,9 @@ class QuadraticModel:
         weights : array_like, shape (p,)
             They enter through residuals, Jacobian and curvature only.
         labels : array_like, shape (n,)
+            Targets y, with which the residuals are ``g - y``.
         step_size : float
+            Of half the sum of squared residuals, positive.
 
         Returns
         -------
@@ -153,9 +155,13 @@ class QuadraticModel:
         Parameters
         ----------
         weights : array_like, shape (p,)
+            The start, left unchanged.
         labels : array_like, shape (n,)
+            Targets, one for each example.
         step_size : float
+            The same at all steps, positive.
         steps : int
+            Number T of steps; a run that diverges ends before.
 
         Returns
         -------
@@ -189,7 +195,9 @@ class QuadraticModel:
         Parameters
         ----------
         weights : array_like, shape (p,)
+            Where the map starts.
         label : float
+            Target of the model; that of the map is shifted.
 
         Returns
         -------
@@ -236,9 +244,13 @@ def printed_kernel_step(
     Parameters
     ----------
     model : QuadraticModel
+        Gives Jacobian and curvature.
     weights : array_like, shape (p,)
+        Before the step.
     labels : array_like, shape (n,)
+        Targets y, with which the residuals are e = g - y.
     step_size : float
+        :math:`\eta` of half the sum of squared residuals.
 
     Returns
     -------

@@ -45,7 +45,9 @@ def remainders(residuals: ArrayLike, kernels: ArrayLike, *, step_size: float) ->
     Parameters
     ----------
     residuals : array_like, shape (T, n)
+        At successive steps.
     kernels : array_like, shape (T, n, n)
+        Symmetric, at the same steps.
     step_size : float
         Of half the sum of squared residuals.
 

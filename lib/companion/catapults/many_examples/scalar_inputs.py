@@ -125,8 +125,11 @@ def kernel_step(
     Parameters
     ----------
     residuals, inputs, labels : array_like, shape (n,)
+        e before the step, x and y of each example, :math:`e = f(x) - y`.
     kernel : array_like, shape (n, n)
+        Before the step, symmetric.
     width : int
+        Number m of neurons.
     step_size : float
         Of the loss :math:`\frac12 \sum_i e_i^2`.
 
@@ -167,6 +170,7 @@ def top_kernel_scale(inputs: ArrayLike) -> float:
     Parameters
     ----------
     inputs : array_like, shape (n,)
+        One number for each example, of any sign.
 
     Returns
     -------

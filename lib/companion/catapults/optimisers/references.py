@@ -48,6 +48,7 @@ class KernelRegression:
         Parameters
         ----------
         inputs : array_like, shape (n', d)
+            Where to predict; of the dimension of the centres.
 
         Returns
         -------
@@ -67,6 +68,7 @@ class KernelRegression:
         Parameters
         ----------
         inputs : array_like, shape (n', d)
+            Of the dimension of the centres, which may be among them.
 
         Returns
         -------
@@ -99,6 +101,7 @@ def kernel_regression(
     inputs : array_like, shape (n, d)
         All different, unless `ridge` is positive.
     labels : array_like, shape (n,)
+        The predictions at the inputs, where there is no ridge.
     bandwidth : float
         Positive.
     ridge : float, default 0.0

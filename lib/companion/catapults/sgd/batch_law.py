@@ -52,6 +52,7 @@ def eigenvalue_law(batch: int, dimension: int) -> EigenvalueLaw:
     Parameters
     ----------
     batch, dimension : int
+        Numbers b of examples in a batch and d of coordinates of an input, at least 1.
 
     Returns
     -------
@@ -82,6 +83,7 @@ def supercritical_share(step_size: float, *, batch: int, dimension: int) -> floa
     step_size : float
         Of the mean squared residual.
     batch, dimension : int
+        As in :func:`eigenvalue_law`.
 
     Returns
     -------

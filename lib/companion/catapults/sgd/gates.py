@@ -62,13 +62,17 @@ def train_one_by_one(
     Parameters
     ----------
     inputs : array_like, shape (n, d)
+        At least one row.
     labels : array_like, shape (n,)
+        Targets, to be subtracted from the outputs.
     order : array_like of int, shape (T,)
         Which example each step is on.
     width : int
+        Number m of neurons.
     step_size : float
         Of the squared residual of the example.
     rng : int, SeedSequence or Generator
+        Of the weights, then of the signs.
 
     Returns
     -------
@@ -124,6 +128,7 @@ def critical_probability(step_size: ArrayLike, *, width: int, square: float) -> 
     step_size : array_like
         Of the squared residual.
     width : int
+        Number m of neurons.
     square : float
         Squared length of the example.
 
@@ -186,6 +191,7 @@ def gate_orbit(residual: float, *, step_size: float, steps: int) -> GateOrbit:
     step_size : float
         Of the squared residual; the critical one is two at the start.
     steps : int
+        Number T of steps.
 
     Returns
     -------

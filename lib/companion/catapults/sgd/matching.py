@@ -125,6 +125,7 @@ def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
     Parameters
     ----------
     spikes, flagged : array_like of bool, shape (T,)
+        Whether each step raised the loss, and whether it is flagged, such as super-critical.
 
     Returns
     -------
@@ -159,6 +160,7 @@ def chance(matches: Match | Iterable[Match]) -> float:
     Parameters
     ----------
     matches : Match or iterable of Match
+        Of one run, or of several that were counted apart.
 
     Returns
     -------
@@ -192,8 +194,11 @@ def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) 
     Parameters
     ----------
     model : Trainable
+        With the methods `prepare`, `outputs` and `tangent_kernel`.
     inputs : array_like, shape (n, d)
+        All examples, whatever the batches are.
     labels : array_like, shape (n,) or (n, k)
+        Of the shape of the outputs.
 
     Returns
     -------

@@ -24,6 +24,7 @@ def triangular(low: float, high: float, *, period: int, steps: int) -> Array:
     period : int
         In steps, at least two.
     steps : int
+        How many to return; the last period may be cut short.
 
     Returns
     -------

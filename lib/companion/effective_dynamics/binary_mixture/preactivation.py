@@ -43,6 +43,7 @@ def negative_probability(m: float, square: float, *, precision: float) -> float:
     square : float
         :math:`|W_i|^2 > 0`.
     precision : float
+        :math:`\lambda`, positive and finite.
 
     Examples
     --------

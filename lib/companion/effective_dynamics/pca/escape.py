@@ -55,7 +55,9 @@ def escape_curve(
     problem : SpikedTensor
         Of order two, without ridge, the signal above c_delta.
     times : array_like
+        Steps times step size, of any shape.
     c_delta : float
+        Limit of ``step_size * dimension``, in (0, signal).
     gaussian : float
         The value of G, see :func:`escape_variance`.
 
@@ -81,7 +83,9 @@ def escape_probability(problem: SpikedTensor, times: ArrayLike, *, c_delta: floa
     problem : SpikedTensor
         Of order two, without ridge, the signal above c_delta.
     times : array_like
+        Steps times step size, of any shape.
     c_delta : float
+        Limit of ``step_size * dimension``, in (0, signal).
 
     Returns
     -------
@@ -116,10 +120,12 @@ def escape_quantile(problem: SpikedTensor, probability: ArrayLike, *, c_delta: f
     probability : array_like
         In (0, 1).
     c_delta : float
+        Limit of ``step_size * dimension``, in (0, signal).
 
     Returns
     -------
     ndarray, shape of `probability`
+        In units of steps times step size.
 
     Examples
     --------

@@ -28,11 +28,14 @@ def critical_window(kappa: float, *, c_delta: float) -> Diffusion:
     Parameters
     ----------
     kappa : float
+        Distance of the signal from the threshold, times :math:`\sqrt n`; of any sign.
     c_delta : float
+        Limit of ``step_size * dimension``, positive; the threshold.
 
     Returns
     -------
     Diffusion
+        In one dimension, in the time s.
     """
     kappa = _validate.number("kappa", kappa)
     c = _validate.positive("c_delta", c_delta)
@@ -79,9 +82,11 @@ def critical_window_cdf(kappa: float, y: ArrayLike, *, c_delta: float) -> Array:
     Parameters
     ----------
     kappa : float
+        As in :func:`critical_window`.
     y : array_like
         Values of n^(1/4) m.
     c_delta : float
+        As in :func:`critical_window`.
 
     Returns
     -------

@@ -200,6 +200,7 @@ def max_margin(x: ArrayLike, y: ArrayLike) -> MaxMargin:
     Parameters
     ----------
     x : array_like, shape (n, d)
+        Inputs, one in each row.
     y : array_like, shape (n,)
         Labels 1 or -1.
 
@@ -279,6 +280,7 @@ def separable_data(
     exponent : float
         In [0, 0.9]; close to 1 draws take long.
     rng : int, SeedSequence or Generator
+        Of points and labels; how much is drawn depends on the attempts.
 
     Returns
     -------
@@ -322,7 +324,9 @@ def sup_norm_margin(x: ArrayLike, y: ArrayLike) -> tuple[Array, float]:
     Parameters
     ----------
     x : array_like, shape (n, d)
+        Inputs, one in each row.
     y : array_like, shape (n,)
+        Labels 1 or -1.
 
     Returns
     -------

@@ -44,9 +44,11 @@ def descend(
     gradient : callable
         Of the loss, or of a mini-batch drawn at each call.
     start : array_like, shape (d,)
+        The point before the first step, left unchanged.
     step_sizes : array_like, shape (T,)
         Positive.
     method : {"gradient", "momentum", "sign", "steepest", "adam", "mirror"}
+        Plain descent, or one of the module's table.
     record : array_like of int, shape (R,), optional
         Strictly increasing numbers of steps after which to keep the point; all of them, that is
         the last point, unless given.

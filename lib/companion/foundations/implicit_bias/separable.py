@@ -193,6 +193,7 @@ class Classifier:
         steps : array_like of int, shape (T,)
             Strictly increasing.
         step_size : float
+            Constant and positive; for safe ones see :meth:`safe_step_size`.
         start : array_like, shape (d,), optional
             Zero unless given.
         exact : int, default 100000

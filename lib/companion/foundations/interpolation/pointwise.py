@@ -160,6 +160,7 @@ def local_risk(
     bandwidth : array_like
         h, one per n or one for all.
     design : LocalDesign
+        Law of the distances of the data from the point.
     kernel : PowerKernel
         Exponent a below D: at a >= D the mean of the weights is infinite.
     smoothness, lipschitz, value : float
@@ -234,8 +235,14 @@ def leading_variance(expected: ArrayLike, *, design: LocalDesign, kernel: PowerK
     expected : array_like
         N, positive.
     design : LocalDesign
+        Only its dimension D enters.
     kernel : PowerKernel
         Its exponent a neither D/2 nor at least D.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `expected`.
 
     Raises
     ------
@@ -303,8 +310,14 @@ def hoeffding_bound(
     n : array_like
         Number of independent variables.
     deviation : array_like
+        :math:`\varepsilon`, non-negative.
     low, high : float
         Range [a, b] of each.
+
+    Returns
+    -------
+    ndarray
+        Of the common shape of `n` and `deviation`; may exceed one.
     """
     width = _validate.number("high", high) - _validate.number("low", low)
     if width <= 0:
@@ -322,6 +335,7 @@ def lower_tail_bound(n: ArrayLike, probability: ArrayLike) -> Array:
     Parameters
     ----------
     n, probability : array_like
+        Number n of events and probability p of each, of shapes that broadcast.
     """
     count, mean = _validate.finite("n", n), _validate.finite("probability", probability)
     return np.asarray(np.exp(-count * mean / 8))

@@ -128,11 +128,15 @@ def nadaraya_watson(
     Parameters
     ----------
     x : array_like, shape (n, d)
+        The points :math:`X_i`.
     y : array_like, shape (n,)
+        Their labels :math:`Y_i`.
     query : array_like, shape (m, d)
+        Where to average.
     bandwidth : float
         h > 0.
     kernel : PowerKernel
+        K; singular where its exponent is positive.
 
     Returns
     -------
@@ -172,8 +176,11 @@ def nearest_neighbours(x: ArrayLike, y: ArrayLike, query: ArrayLike, *, k: int) 
     Parameters
     ----------
     x : array_like, shape (n, d)
+        The points.
     y : array_like, shape (n,)
+        Their labels.
     query : array_like, shape (m, d)
+        Where to average.
     k : int
         In [1, n].
 
@@ -202,6 +209,7 @@ def neighbour_test_risk(bias: ArrayLike, k: ArrayLike, noise: float) -> Array:
     bias : array_like
         b, the mean of f over the neighbours minus f at the point.
     k : array_like of int
+        Number of neighbours, at least 1.
     noise : float
         Standard deviation :math:`\sigma` of the labels.
     """

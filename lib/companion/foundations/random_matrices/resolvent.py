@@ -35,6 +35,7 @@ def empirical_stieltjes(eigenvalues: ArrayLike, z: ArrayLike) -> Any:
     Parameters
     ----------
     eigenvalues : array_like, shape (..., d)
+        Real; those of one matrix along the last axis.
     z : array_like, shape (k,) or scalar
         Not an eigenvalue.
 
@@ -72,6 +73,7 @@ def smoothed_density(transform: Callable[[Any], Any], x: ArrayLike, height: floa
     transform : callable
         ``s(z)`` on arrays of complex numbers.
     x : array_like
+        Points of the real axis.
     height : float
         :math:`\epsilon > 0`.
 
@@ -111,9 +113,11 @@ def matrix_function(
     function : callable
         Analytic on the disc, vectorised.
     matrix : array_like, shape (d, d)
+        A, real or complex; no eigenvalue on the circle.
     centre, radius : complex, float
         A circle around all eigenvalues, or around some: the result is then the sum over those.
     nodes : int
+        Equally spaced points of the circle, at least 2.
 
     Returns
     -------
@@ -151,6 +155,7 @@ def rank_one_inverse(inverse: ArrayLike, vector: ArrayLike, step: float) -> Any:
     inverse : array_like, shape (d, d)
         :math:`A^{-1}`, real or complex.
     vector : array_like, shape (d,)
+        v, real or complex; transposed without conjugation.
     step : float
         t; minus 1/M takes one of M samples out of a sample covariance.
 
@@ -258,6 +263,7 @@ def quadratic_form_variance(matrix: ArrayLike, kurtosis: float) -> float:
     Parameters
     ----------
     matrix : array_like, shape (d, d)
+        A, symmetric or not.
     kurtosis : float
         :math:`\kappa = E x_i^4 \ge 1`.
 

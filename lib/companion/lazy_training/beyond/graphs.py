@@ -128,6 +128,7 @@ def vertex_layers(graph: nx.DiGraph) -> list[list[Hashable]]:
     Parameters
     ----------
     graph : networkx.DiGraph
+        Acyclic, each vertex with an edge.
 
     Returns
     -------
@@ -238,6 +239,7 @@ def edge_weights(graph: nx.DiGraph) -> dict[tuple[Hashable, Hashable], int]:
     Parameters
     ----------
     graph : networkx.DiGraph
+        Of its attributes `shared` and `skip` are read.
 
     Returns
     -------
@@ -284,6 +286,7 @@ def influences(graph: nx.DiGraph, output: Hashable) -> dict[Hashable, float]:
     Parameters
     ----------
     graph : networkx.DiGraph
+        Of its attributes only `skip` is read.
     output : Hashable
         Where the walk starts.
 
@@ -319,6 +322,7 @@ def inspect(graph: nx.DiGraph, *, limit: float | None = None) -> GraphReport:
     Parameters
     ----------
     graph : networkx.DiGraph
+        With a layer after the first.
     limit : float, optional
         In-degrees below it make a bottleneck; the root of the largest in-degree after the first
         layer, unless given.
@@ -438,6 +442,7 @@ def random_graph(sizes: Sequence[int], in_degrees: Sequence[int], *, rng: RNG) -
         edge comes from the layer before, so that the layer is the intended one; the others are
         drawn without replacement. Hidden neurons that nobody reads are read by an output.
     rng : int, SeedSequence or Generator
+        Of the edges.
 
     Returns
     -------

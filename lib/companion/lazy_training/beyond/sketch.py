@@ -103,6 +103,7 @@ class Sketch:
         Parameters
         ----------
         m : int
+            Width, at least 1.
 
         Returns
         -------
@@ -136,6 +137,7 @@ class Sketch:
         Parameters
         ----------
         m : int
+            Width, at least 1.
         activation : str
             Of hidden groups without their own.
 
@@ -234,6 +236,7 @@ def positions(graph: nx.DiGraph) -> dict[Hashable, tuple[float, float]]:
     Parameters
     ----------
     graph : networkx.DiGraph
+        Acyclic, each vertex with an edge.
 
     Returns
     -------

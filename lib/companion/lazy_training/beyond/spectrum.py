@@ -102,6 +102,7 @@ class TwoLayerSpectrum:
         Parameters
         ----------
         values : array_like, shape (k,)
+            The numbers t; zero is returned where they are not positive.
 
         Returns
         -------

@@ -122,9 +122,13 @@ def hessian_blocks(
     Parameters
     ----------
     network : Network
+        With L layers of weights.
     weights : array_like, shape (P,)
+        All weights in one vector, layer by layer.
     point : array_like, shape (d,)
+        The input x.
     output : int
+        Number of the output, from 0.
     tolerance : float
         Bound on the relative residuals.
     max_products : int
@@ -194,8 +198,11 @@ def last_blocks(
     network : Network
         Of matrices, with at least two layers and no skip connections from the last but one.
     weights : array_like, shape (P,)
+        All weights in one vector, layer by layer.
     point : array_like, shape (d,)
+        The input x.
     output : int
+        Number k of the output, from 0.
 
     Returns
     -------
@@ -249,8 +256,11 @@ def vector_norm(
     Parameters
     ----------
     network : Network
+        With d outputs; for one it is the norm of its Hessian.
     weights : array_like, shape (P,)
+        All weights in one vector, layer by layer.
     point : array_like, shape (d,)
+        The input x.
     starts : int
         So many random mixtures to start from, and so many that follow the longest vectors of
         outgoing weights of neurons, besides the output of the largest norm.
@@ -259,6 +269,7 @@ def vector_norm(
     max_rounds : int
         After so many rounds an ascent stops in any case.
     rng : int, SeedSequence or Generator
+        Of the random mixtures, and of the first vectors of the iterations.
 
     Returns
     -------
@@ -335,7 +346,9 @@ def two_layer_vector_norm(network: Network, weights: ArrayLike, point: ArrayLike
     network : Network
         Fully connected, sizes (d, m, k), linear outputs.
     weights : array_like, shape (m d + k m,)
+        The :math:`u_i`, neuron by neuron, then the v, output by output.
     point : array_like, shape (d,)
+        The input x.
 
     Returns
     -------

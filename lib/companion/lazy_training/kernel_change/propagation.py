@@ -88,8 +88,11 @@ def incoming_norms(
     network : Network
         Of matrices.
     weights : array_like, shape (P,)
+        All weights in one vector, layer by layer.
     point : array_like, shape (d,)
+        The input x.
     output : int
+        Number k of the output, from 0.
 
     Returns
     -------
@@ -131,8 +134,11 @@ def matrix_variances(
     network : Network
         Of matrices, of at least two layers, with one activation in the last hidden layer.
     weights : array_like, shape (P,)
+        All weights in one vector, layer by layer.
     point : array_like, shape (d,)
+        The input x.
     output : int
+        Number k of the output, from 0.
 
     Returns
     -------
@@ -220,6 +226,7 @@ def relu_gradient_moment(network: Network, point: ArrayLike) -> Array:
     network : Network
         Of matrices, with hidden neurons of ReLU, linear outputs and no skip connections.
     point : array_like, shape (d,)
+        The input x.
 
     Returns
     -------
@@ -298,10 +305,13 @@ def gradient_squares(
     Parameters
     ----------
     network : Network
+        Of any kind; f is the first of its outputs.
     draws : int
+        Number of independent draws of the weights, all standard Gaussian.
     point : array_like, shape (d,), optional
         A standard Gaussian input for each draw, unless given.
     rng : int, SeedSequence or Generator
+        Of the weights, then of the inputs.
 
     Returns
     -------

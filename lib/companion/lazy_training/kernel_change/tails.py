@@ -67,6 +67,7 @@ def vector_threshold(matrix: ArrayLike, radius: float, probability: float) -> fl
     matrix : array_like, shape (m, n)
         B.
     radius, probability : float
+        R bounds the length of :math:`\Delta`; p is in (0, 1).
 
     Returns
     -------
@@ -116,6 +117,7 @@ def series_variance(matrices: ArrayLike) -> float:
     Parameters
     ----------
     matrices : array_like, shape (n, d1, d2)
+        The :math:`B_k`.
 
     Returns
     -------
@@ -136,7 +138,9 @@ def series_threshold(matrices: ArrayLike, radius: float, probability: float) -> 
     Parameters
     ----------
     matrices : array_like, shape (n, d1, d2)
+        The :math:`B_k`; the :math:`\gamma_k` are independent standard Gaussians.
     radius, probability : float
+        R bounds the length of :math:`\Delta`; p is in (0, 1).
 
     Returns
     -------

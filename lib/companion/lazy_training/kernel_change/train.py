@@ -72,11 +72,15 @@ def descend(
     Parameters
     ----------
     network : Network
+        Whose weights are trained, in all layers.
     weights : array_like, shape (P,)
         The start.
     points : array_like, shape (n, d)
+        The inputs, one in each row.
     labels : array_like, shape (n,)
+        Targets of the output.
     step_size : float
+        Of half the sum of squared errors, positive.
     steps : int
         At most so many.
     stop : float
@@ -84,6 +88,7 @@ def descend(
     every : int
         Steps between two looks at the kernel.
     output : int
+        Number of the output, from 0; others play no part.
 
     Returns
     -------

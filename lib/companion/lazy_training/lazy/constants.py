@@ -188,22 +188,26 @@ class QuadraticMap:
         return int(self.slope.shape[1])
 
     def outputs(self, parameters: ArrayLike, x: ArrayLike) -> Array:
-        """Return the outputs, shape (N,), whatever the inputs.
+        r"""Return the outputs, shape (N,), whatever the inputs.
 
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            :math:`\theta`.
         x : array_like, shape (N, d)
+            Must have a row for each output; the entries play no part.
         """
         return self.vjp(parameters, x)[0]
 
     def vjp(self, parameters: ArrayLike, x: ArrayLike) -> tuple[Array, Pullback]:
-        """Return the outputs, and the product with the transposed Jacobian.
+        r"""Return the outputs, and the product with the transposed Jacobian.
 
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            :math:`\theta`.
         x : array_like, shape (N, d)
+            As for :meth:`outputs`.
 
         Returns
         -------
@@ -221,12 +225,14 @@ class QuadraticMap:
     def tangent_kernel(
         self, parameters: ArrayLike, x: ArrayLike, other: ArrayLike | None = None
     ) -> Array:
-        """Products of the gradients of the outputs, shape (N, N).
+        r"""Products of the gradients of the outputs, shape (N, N).
 
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            :math:`\theta`.
         x, other : array_like, shape (N, d)
+            As for :meth:`outputs`; `other` may be left out.
         """
         count = len(self.slope)
         if other is not None:
@@ -259,14 +265,18 @@ class Scales(NamedTuple):
 def measure(
     model: Model, parameters: ArrayLike, x: ArrayLike, y: ArrayLike, *, lipschitz: float
 ) -> LazyConstants:
-    """Measure the constants of a network at its start.
+    r"""Measure the constants of a network at its start.
 
     Parameters
     ----------
     model : Model
+        Gives outputs and their tangent kernel.
     parameters : array_like, shape (p,)
+        The start :math:`\theta_0`.
     x : array_like, shape (n, d)
+        Training inputs, one in each row.
     y : array_like, shape (N,)
+        Targets, in the order of the model's outputs.
     lipschitz : float
         Such as ``model.lipschitz(x).upper`` of a :class:`~traindyn.kernels.two_layer.TwoLayer`.
 
@@ -378,6 +388,7 @@ def linearisation_gap(constants: LazyConstants, times: ArrayLike) -> Array:
     constants : LazyConstants
         With ``ratio < 1/2``.
     times : array_like, shape (T,)
+        t of the gradient flow, non-negative.
 
     Returns
     -------

@@ -67,11 +67,13 @@ def hessian_ball(
     network, weights, point, outputs, tolerance
         As in :func:`~traindyn.deep.hessian.hessian_norms`; the weights are the centre.
     radius : float
+        Of the ball, in the Euclidean norm of all weights; non-negative.
     points : int
         Uniformly distributed points. In many dimensions all lie close to the sphere.
     along : array_like, shape (P, b), optional
         Directions, for instance the gradient, in which to go to the sphere, both ways.
     rng : int, SeedSequence or Generator
+        Of the uniform points, and of the first vectors of the iterations.
 
     Returns
     -------

@@ -41,7 +41,9 @@ class Linearisation:
         Parameters
         ----------
         weights : array_like, shape (P,)
+            Any weights, near the origin or far from it.
         points : array_like, shape (n, d)
+            Inputs, one in each row.
 
         Returns
         -------
@@ -68,7 +70,9 @@ def linearise(network: Network, weights: ArrayLike) -> Linearisation:
     Parameters
     ----------
     network : Network
+        All of its outputs are expanded.
     weights : array_like, shape (P,)
+        The point of expansion; a copy is kept.
 
     Returns
     -------

@@ -124,6 +124,7 @@ class Network:
         Parameters
         ----------
         parameters : ndarray, shape (p,)
+            Layer by layer, in each the weights before the biases.
 
         Returns
         -------
@@ -141,7 +142,9 @@ class Network:
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            As for :meth:`layers`.
         x : array_like, shape (n, n_0)
+            Inputs, one in each row.
         """
         return self._forward(self.layers(parameters), self._inputs("x", x)).outputs.ravel()
 
@@ -151,7 +154,9 @@ class Network:
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            As for :meth:`layers`.
         x : array_like, shape (n, n_0)
+            Inputs, one in each row.
 
         Returns
         -------
@@ -186,7 +191,9 @@ class Network:
         Parameters
         ----------
         parameters : array_like, shape (p,)
+            As for :meth:`layers`.
         x : array_like, shape (n, n_0)
+            Inputs, one in each row.
         other : array_like, shape (q, n_0), optional
             `x` itself unless given.
 

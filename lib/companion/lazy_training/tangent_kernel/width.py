@@ -58,6 +58,7 @@ def width_corrections(
     depth : int
         Layers of weights, :math:`L \ge 1`.
     activation : Activation
+        :math:`\sigma`, of which only the values are used.
     bias : float, default 0
         :math:`\beta`.
     order : int, default 120
@@ -160,10 +161,13 @@ def random_covariances(
     widths : sequence of int
         Of the hidden layers, :math:`n_1, \dots, n_{L-1}`.
     activation : Activation
+        :math:`\sigma`, of which only the values are used.
     bias : float, default 0
         :math:`\beta`.
     replicas : int
+        Number of independent networks.
     rng : int, SeedSequence or Generator
+        Of the preactivations of the neurons.
 
     Returns
     -------

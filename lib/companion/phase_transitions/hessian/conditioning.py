@@ -88,6 +88,7 @@ def seen(problem: MultiIndex, data: Data, path: ArrayLike) -> Seen:
     Parameters
     ----------
     problem : MultiIndex
+        Gives the directions of the target and the forces F.
     data : Data
         float64.
     path : array_like, shape (t + 1, d, m)

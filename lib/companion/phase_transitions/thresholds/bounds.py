@@ -83,6 +83,7 @@ def price(
     coordinate : array_like, shape (N,)
         The hard coordinate of the same draws.
     labels : array_like, shape (N,)
+        The labels y of the same draws.
     delta : float
         Samples per dimension.
     probabilities : array_like, shape (N,), optional

@@ -44,6 +44,7 @@ def null_branch_curve(
     Parameters
     ----------
     problem : MultiIndex
+        With hard directions, and weights of the Hessian that are bounded below.
     steps : sequence of int
         Increasing.
     deltas : array_like, shape (D,)
@@ -51,6 +52,7 @@ def null_branch_curve(
     dimension : int
         The criterion is off by O(1/dimension).
     step_size : float
+        As in :func:`traindyn.sgd.full_batch.run`.
     rng : int, SeedSequence or Generator
         Each replica has the same numbers at every delta.
     neuron, hard

@@ -124,6 +124,7 @@ def printed_interpolation(path: ArrayLike, times: ArrayLike, *, step_size: float
     times : array_like
         Non-negative and below L times the step size.
     step_size : float
+        :math:`\delta`, the time from one iterate to the next.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def evaluate(
     *,
     step_size: float,
 ) -> Operators:
-    """Apply the operators to statistics given by their derivatives.
+    r"""Apply the operators to statistics given by their derivatives.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ def evaluate(
     hessians : array_like, shape (k, p, p)
         Of the statistics.
     step_size : float
+        :math:`\delta`, positive.
 
     Returns
     -------

@@ -39,6 +39,7 @@ def printed_radius(start: float, times: ArrayLike) -> Array:
     start : float
         :math:`u_2(0)`, positive.
     times : array_like
+        Steps times step size, of any shape.
 
     Returns
     -------

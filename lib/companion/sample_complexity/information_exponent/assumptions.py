@@ -48,10 +48,13 @@ def gradient_errors(problem: SingleIndex, m: float, n: int, *, rng: RNG) -> Grad
     Parameters
     ----------
     problem : SingleIndex
+        Gives the law of a sample and the loss, in dimension N.
     m : float
         In (-1, 1).
     n : int
+        Number of independent samples.
     rng : int, SeedSequence or Generator
+        Of the samples.
 
     Returns
     -------

@@ -80,6 +80,7 @@ def bihari_lasalle(t: ArrayLike, a: float, b: float, k: int, *, constant: float)
     t : array_like
         Numbers of steps.
     a, b : float
+        Start in (0, 1), and positive rate.
     k : int
         At least 3.
     constant : float

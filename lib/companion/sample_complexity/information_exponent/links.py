@@ -234,6 +234,7 @@ def coefficients(link: Link, count: int) -> Array:
     Parameters
     ----------
     link : Link
+        f; the quadrature is split at its kinks.
     count : int
         In [1, 60].
 

@@ -239,7 +239,9 @@ def phase_retrieval(dimension: int, *, label_noise: float = 0.0) -> TeacherStude
     Parameters
     ----------
     dimension : int
+        N, at least 3.
     label_noise : float, default 0
+        Standard deviation of the normal noise of the labels.
 
     Returns
     -------

@@ -66,6 +66,7 @@ def passages(
     Parameters
     ----------
     problem : SingleIndex
+        Whose loss SGD descends, in dimension N.
     levels : array_like, shape (L,)
         Increasing, in (0, 1); may be empty.
     delta : float
@@ -73,6 +74,7 @@ def passages(
     most : int
         Largest number of steps.
     replicas : int
+        Number of independent runs.
     rng : int, SeedSequence or Generator
         Root of the streams, one child per replica.
     start : float, optional
@@ -198,6 +200,7 @@ def decompose(
     Parameters
     ----------
     problem : SingleIndex
+        Whose loss SGD descends, in dimension N.
     steps : int
         All are stored.
     delta, replicas, rng, start, workers

@@ -60,12 +60,14 @@ def taylor(problem: SingleIndex, count: int) -> Array:
     Parameters
     ----------
     problem : SingleIndex
+        Gives loss and law of the data; its dimension does not enter.
     count : int
         At most 40.
 
     Returns
     -------
     ndarray, shape (count,)
+        Entry k is :math:`a_k`, the coefficient of :math:`m^k`.
 
     Examples
     --------
@@ -90,6 +92,7 @@ def information_exponent(
     Parameters
     ----------
     problem : SingleIndex
+        Whose :math:`a_k` are looked at; its dimension does not enter.
     largest : int, default 12
         Where the search ends.
     tolerance : float, default 1e-9
@@ -141,7 +144,9 @@ def steepest_slope(problem: SingleIndex, *, points: int = 200) -> tuple[float, f
     Parameters
     ----------
     problem : SingleIndex
+        Whose population loss is :math:`\phi`.
     points : int, default 200
+        Of the grid, in the middles of so many equal parts of (0, 1).
 
     Returns
     -------
@@ -161,7 +166,9 @@ def fisher_consistent(problem: SingleIndex, *, points: int = 200) -> bool:
     Parameters
     ----------
     problem : SingleIndex
+        Whose population loss is :math:`\phi`.
     points : int, default 200
+        Of the grid, as in :func:`steepest_slope`.
 
     Returns
     -------
@@ -188,7 +195,9 @@ def equator(problem: SingleIndex, *, delta: float) -> LinearDiffusion:
     Parameters
     ----------
     problem : SingleIndex
+        Whose population loss is :math:`\phi`.
     delta : float
+        Step size, which the algorithm divides by N; positive.
 
     Returns
     -------
@@ -257,6 +266,7 @@ def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) 
     Parameters
     ----------
     problem : SingleIndex
+        Whose effective dynamics is followed.
     low, high : float
         In (-1, 1), increasing.
     delta : float

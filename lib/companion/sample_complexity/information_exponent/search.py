@@ -102,6 +102,7 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
     Parameters
     ----------
     problem : SingleIndex
+        Of information exponent two, with an equator that is left.
     level : float
         In (0.001, 1), below the stable fixed point.
     delta : float
