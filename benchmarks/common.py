@@ -24,7 +24,9 @@ def row(
     group, name : str
         Table and line.
     value : float
+        What was measured.
     unit : str
+        Such as ``s`` or ``MB``.
     accuracy : str
         How exact it is, and notes.
     ratio : float, optional

@@ -68,6 +68,7 @@ def read(path: Path) -> Page:
     Parameters
     ----------
     path : Path
+        The file, in UTF-8.
 
     Returns
     -------

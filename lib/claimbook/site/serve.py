@@ -22,6 +22,7 @@ def server(site: Path, port: int) -> ThreadingHTTPServer:
     Parameters
     ----------
     site : Path
+        The folder.
     port : int
         0 picks a free one.
 

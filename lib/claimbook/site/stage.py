@@ -25,7 +25,7 @@ from claimbook import report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, links
+from claimbook.site import api, cards, links
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -149,6 +149,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
     moving = False
+    claims = {claim["id"]: claim for claim in report.read_ledger(ledger)["claims"]}
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
         if not source.is_file():
@@ -156,6 +157,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         notebook = nbformat.read(source, as_version=4)
         for key in ("seconds", "workers"):
             notebook.metadata.get("claimbook", {}).pop(key, None)
+        cards.put(notebook, claims)
         target = stage / "book" / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         text = nbformat.writes(notebook) + "\n"
@@ -217,6 +219,7 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     Parameters
     ----------
     stage : Path
+        As :func:`assemble` fills it.
     log : Path
         Receives everything it says.
     library : Path, optional
