@@ -7,6 +7,7 @@ when the site is staged, and a change of these texts does not run the chapter ag
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -53,7 +54,9 @@ def card(claim: Entry) -> str:
         f'aria-label="{label}" style="{border}">'
     )
     title = f"**{escape(claim['number'])}** · {verdict_word(verdict)} · {parts.ledger_link(id)}"
-    return "\n".join([head, "", title, "", *_body(claim), *_checks(claim), "", "</div>"])
+    lines = [head, "", title, "", *_body(claim), *_checks(claim), "", "</div>"]
+    # The registry names chapters from the folder of the book, the page stands in one of its parts.
+    return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", "\n".join(lines))
 
 
 def _body(claim: Entry) -> Iterator[str]:

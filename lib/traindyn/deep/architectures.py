@@ -185,8 +185,8 @@ class WideResidual:
     A block adds the convolution of a convolution, each after the activation, to its input, or,
     where the number of channels or pixels changes, to a linear map of its activated input.
     Groups have one, two and four times ``base * widen`` channels; the last two halve the image.
-    Pixels are averaged at the end. Normalisation over a batch, which would make the output of one input depend on the
-    others, is left out.
+    Pixels are averaged at the end. Normalisation over a batch, which would make the output of one
+    input depend on the others, is left out.
 
     Attributes
     ----------
