@@ -26,7 +26,7 @@ NOTEBOOKS := $(CHAPTERS:%=$(B)/notebooks/%.ipynb)
 LEDGER    := $(B)/ledger.json
 SITE      := $(B)/html/index.html
 PAGES     := _config.yml _toc.yml $(shell find book -type f ! -name '.*' ! -name claims.toml)
-TOOLS     := $(wildcard lib/claimbook/pages/*.py lib/claimbook/site/*.py)
+TOOLS     := $(wildcard $(addprefix lib/claimbook/,pages/*.py site/*.py static/* templates/*))
 RECORDS   := $(wildcard lib/claimbook/*.py lib/claimbook/*.json)
 
 # Chapters that run side by side (make -j) share the cores between their workers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,17 @@ def test_arrows_between_packages_point_one_way(root: Path, package: str) -> None
     for path in sorted((root / "lib" / package).rglob("*.py")):
         others = {name.partition(".")[0] for name in _imported(path)} & MAY.keys()
         assert others <= {package, *MAY[package]}, path
+
+
+def test_installed_packages_have_their_files(root: Path) -> None:
+    """A template, a schema or a style could be missing once the package is installed."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["tool"]
+    for package, patterns in settings["setuptools"]["package-data"].items():
+        folder = root / "lib" / package
+        shipped = {path for pattern in patterns for path in folder.glob(pattern)}
+        files = {path for path in folder.rglob("*") if path.is_file()}
+        code = {path for path in files if path.suffix in (".py", ".pyc")}
+        assert files - code == shipped
 
 
 def test_what_one_chapter_needs_is_used_by_it_alone(root: Path) -> None:

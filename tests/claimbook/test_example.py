@@ -50,6 +50,16 @@ def test_site_of_the_example_shows_them(folder):
     assert "EULER-E2" in (html / "errata.html").read_text("utf8")
 
 
+def test_pages_of_the_example_load_style_and_filter(folder):
+    """The configuration of a book does not name them; its pages would be bare lists."""
+    text = (folder / "html" / "book" / "ledger.html").read_text("utf8")
+    static = r"\.\./_static/{}(\?v=\w+)?"
+    assert re.search(f'<link [^>]*href="{static.format("claimbook.css")}"', text)
+    assert re.search(f'<script defer="defer" src="{static.format("ledger.js")}"', text)
+    for name in ("claimbook.css", "ledger.js"):
+        assert (folder / "html" / "_static" / name).is_file()
+
+
 def test_claimbook_stands_alone():
     """No module of the package imports the library of this book."""
     library = EXAMPLE.parents[1] / "lib" / "claimbook"

@@ -1,4 +1,4 @@
-"""The pages that a ledger becomes, a module each.
+"""The pages that a ledger becomes, a module each, which computes what its template shows.
 
 =============  ==============================================================
 `ledger`       all claims, with a filter
@@ -9,6 +9,7 @@
 `figures`      all figures
 `status`       what was built, where, how long it took; runs with other seeds
 `performance`  measured speed and memory
+`templates`    what a page is filled into
 `parts`        what several pages share
 =============  ==============================================================
 """

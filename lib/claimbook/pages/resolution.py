@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from claimbook.evidence import Evidence
 from claimbook.pages import parts
 from claimbook.pages.parts import Entry, Ledger
+from claimbook.pages.templates import render
 from claimbook.render import excludes, number
 
 #: Controls further away than this, in resolutions, say why.
@@ -65,42 +65,37 @@ def page(ledger: Ledger) -> str:
     """
     checks = [(claim, item) for claim in ledger["claims"] for item in parts.evidence(claim)]
     items = [item for _, item in checks]
-    return "\n".join(
-        [
-            "# What the verdicts exclude\n",
-            "The resolution of a check is the smallest departure from the claim that the check "
-            "refuses with probability at least 0.99. A wrong statement nearer than that passes, "
-            "so that no verdict is sharper than the resolution of its checks. For inequalities "
-            "the checks keep the distance to the bound; one-sided tests refuse everything on the "
-            "wrong side of their bound. {doc}`ledger` has the resolution of every check.\n",
-            parts.STYLE,
-            "## How fine the checks are\n",
-            "Number of checks by the departure that they exclude, each class up to the limit "
-            "named.\n",
-            *(_distribution(scale, items) for scale in _SCALES),
-            _rest(items),
-            "## The weakest checks\n",
-            "The coarsest of each kind: a wrong statement within the departure named would pass "
-            "this check. Another check of the same claim may be finer.\n",
-            *(_weakest(scale, checks) for scale in _SCALES),
-            "## Wrong variants that are far away\n",
-            *_far(checks),
-        ]
+    far = _far(checks)
+    return render(
+        "resolution",
+        scales=[
+            {
+                "title": scale.title,
+                "heads": [scale.format(limit) for limit in scale.limits],
+                "counts": _distribution(scale, items),
+                "weakest": _weakest(scale, checks)[:_WEAKEST],
+            }
+            for scale in _SCALES
+        ],
+        rest=_rest(items),
+        limit=FAR,
+        owing=len(far),
+        far=far[:_WEAKEST],
     )
 
 
-def _distribution(scale: _Scale, items: Sequence[Evidence]) -> str:
+def _distribution(scale: _Scale, items: Sequence[Evidence]) -> list[int]:
+    """Count the checks of each class of a scale, then all that are on it."""
     found = [value for item in items if (value := scale.measure(item)) is not None]
     limits = (0.0, *scale.limits, float("inf"))
     counts = [
         sum(low < value <= high or value == 0.0 == low for value in found)
         for low, high in pairwise(limits)
     ]
-    heads = [scale.format(limit) for limit in scale.limits]
-    return parts.counts([scale.title, *heads, "more", "all"], [["checks", *counts, len(found)]])
+    return [*counts, len(found)]
 
 
-def _rest(items: Sequence[Evidence]) -> str:
+def _rest(items: Sequence[Evidence]) -> list[tuple[str, int]]:
     """Count the checks that are on none of the scales."""
     groups = {
         "an inequality that no draw can change": lambda item: item.departure == "margin",
@@ -112,19 +107,20 @@ def _rest(items: Sequence[Evidence]) -> str:
         ),
         "resolution not computed": lambda item: item.resolution is None,
     }
-    rows = [[title, sum(map(member, items))] for title, member in groups.items()]
-    return parts.counts(["other checks", "number"], rows)
+    return [(title, sum(map(member, items))) for title, member in groups.items()]
 
 
-def _weakest(scale: _Scale, checks: Sequence[tuple[Entry, Evidence]]) -> str:
+def _weakest(
+    scale: _Scale, checks: Sequence[tuple[Entry, Evidence]]
+) -> list[tuple[Entry, Evidence, str]]:
+    """List the coarse checks with what they exclude, the coarsest first."""
     measured = [
         (value, claim, item)
         for claim, item in checks
         if (value := scale.measure(item)) is not None and value > scale.limits[0]
     ]
     measured.sort(key=lambda entry: (-entry[0], entry[1]["id"]))
-    rows = (_row(claim, item, _compared(item)) for _, claim, item in measured[:_WEAKEST])
-    return parts.table("td-table", ("Claim", "Check", f"Excludes ({scale.title})"), rows)
+    return [(claim, item, _compared(item)) for _, claim, item in measured]
 
 
 def _compared(item: Evidence) -> str:
@@ -135,41 +131,14 @@ def _compared(item: Evidence) -> str:
     return excludes(item)
 
 
-def _far(checks: Sequence[tuple[Entry, Evidence]]) -> Iterator[str]:
+def _far(checks: Sequence[tuple[Entry, Evidence]]) -> list[tuple[Entry, Evidence, float]]:
     """List the controls that are neither near nor printed and do not say why."""
     far = [
-        (distance, claim, item)
+        (claim, item, distance)
         for claim, item in checks
         if (distance := item.control_distance()) is not None
         and distance > FAR
         and not item.control.printed
         and not item.control.far
     ]
-    far.sort(key=lambda entry: (-entry[0], entry[1]["id"]))
-    yield (
-        "Each check has refused a wrong variant of its claim. A variant more than "
-        f"{number(FAR)} resolutions away shows little about nearer ones; unless it is the printed "
-        f"formula, the check says why there is none nearer. {len(far)} checks still owe that "
-        "reason" + ("; the furthest are these.\n" if far else ".\n")
-    )
-    if far:
-        yield parts.table(
-            "td-table",
-            ("Claim", "Check", "Wrong variant, in resolutions"),
-            (
-                _row(claim, item, f"{escape(item.control.variant)}: {number(distance, 2)}")
-                for distance, claim, item in far[:_WEAKEST]
-            ),
-        )
-
-
-def _row(claim: Entry, item: Evidence, last: str) -> str:
-    return "\n".join(
-        [
-            "<tr><td>",
-            "",
-            parts.ledger_link(claim["id"]),
-            "",
-            f"</td><td>{escape(item.check)}</td><td>{last}</td></tr>",
-        ]
-    )
+    return sorted(far, key=lambda entry: (-entry[2], entry[0]["id"]))

@@ -32,12 +32,16 @@ MEASURED = "performance"
 MEASUREMENTS = Path("benchmarks", "results.json")
 
 _ICON = '<link rel="icon" href="data:,"/>\n'
-#: The command of Jupyter Book handles one page after the other. Sphinx itself, given its
-#: configuration, has a process for each core, if all extensions allow it; this one, which numbers
-#: sections when all pages are read, does not say.
-_SIDE_BY_SIDE = """
+#: Style and script of the ledger's pages, which join the book's own.
+_STATIC = Path(report.__file__).with_name("static")
+#: What Sphinx needs for every book, added to its configuration. The command of Jupyter Book handles
+#: one page after the other. Sphinx itself, given its configuration, has a process for each core, if
+#: all extensions allow it; this one, which numbers sections when all pages are read, does not say.
+_CONFIGURATION = """
 def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
+    app.add_css_file("claimbook.css", priority=900)  # after those of the book
+    app.add_js_file("ledger.js", defer="defer")
 """
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
@@ -237,10 +241,11 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     """
     html = stage / "_build" / "html"
     log.write_text("", encoding="utf8")
+    shutil.copytree(_STATIC, stage / "book" / "_static", dirs_exist_ok=True)
     book = ["-c", "from jupyter_book.cli.main import main; main()"]
     _call(log, stage, [*book, "config", "sphinx", str(stage)])
     with (stage / "conf.py").open("a", encoding="utf8") as configuration:
-        configuration.write(_SIDE_BY_SIDE)
+        configuration.write(_CONFIGURATION)
         if library:
             configuration.write(api.configuration(library, _address(stage)))
     options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]

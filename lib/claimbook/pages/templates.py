@@ -1,0 +1,48 @@
+"""The templates of the pages, in ``templates`` beside this package: MyST with HTML in it.
+
+Nothing is escaped by itself, for what is right in Markdown, in HTML and in mathematics differs. A
+template says for each value which of the three it becomes: `text`, `html` or `formula`.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from claimbook import render as html
+from claimbook.pages import parts
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
+    undefined=StrictUndefined,
+    autoescape=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters.update(
+    colour=html.colour,
+    duration=parts.duration,
+    evidence=parts.evidence,
+    evidence_list=html.evidence_list,
+    formula=parts.formula,
+    html=escape,
+    number=html.number,
+    text=parts.text,
+    verdict=html.verdict_word,
+)
+_TEMPLATES.globals.update(anchor=parts.anchor, comparison=html.comparison, words=html.WORDS)
+
+
+def render(page: str, **values: object) -> str:
+    """Return a page as MyST text.
+
+    Parameters
+    ----------
+    page : str
+        Name of its template, without the suffix.
+    **values
+        What the template shows.
+    """
+    return _TEMPLATES.get_template(f"{page}.md.j2").render(values).rstrip("\n") + "\n"
