@@ -29,15 +29,17 @@ def page(ledger: Ledger, statements: Iterable[Statement], *, tests: Path, addres
     -------
     str
     """
-    sources: dict[str, list[Statement]] = {}
+    sources: dict[str, list[Statement]] = {key: [] for key in ledger["sources"]}
     for item in statements:
-        if item.claims:
-            sources.setdefault(item.reference.source, []).append(item)
+        # What the book adds has no number in a source.
+        if item.claims and not any(claim.credit for claim in item.claims):
+            sources[item.reference.source].append(item)
     for mine in sources.values():
         mine.sort(key=lambda item: parts.numerically(item.reference.number))
     return render(
         "statements",
-        sources=sources,
+        sources={key: mine for key, mine in sources.items() if mine},
+        names=ledger["sources"],
         verdicts={claim["id"]: claim["verdict"] for claim in ledger["claims"]},
         tests=tests,
         address=address,

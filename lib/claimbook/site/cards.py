@@ -8,15 +8,14 @@ when the site is staged, and a change of these texts does not run the chapter ag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from html import escape
+from collections.abc import Mapping
 from typing import Any
 
-from claimbook.evidence import Evidence
 from claimbook.pages import parts
 from claimbook.pages.parts import Entry
+from claimbook.pages.templates import render
 from claimbook.registry import PRINTED_MUST_FAIL
-from claimbook.render import WORDS, colour, evidence_list, excludes, verdict_word
+from claimbook.render import excludes
 from claimbook.verdict import MIME
 
 
@@ -46,42 +45,18 @@ def card(claim: Entry) -> str:
     claim : mapping
         Of the ledger.
     """
-    id, verdict = claim["id"], claim["verdict"]
-    label = escape(f"{claim['number']}: {WORDS[verdict]}", quote=True)
-    border = f"border-left:.35em solid {colour(verdict)}"
-    head = (
-        f'<div class="td-card" id="{parts.anchor("claim", id)}" role="group" '
-        f'aria-label="{label}" style="{border}">'
-    )
-    title = f"**{escape(claim['number'])}** · {verdict_word(verdict)} · {parts.ledger_link(id)}"
-    lines = [head, "", title, "", *_body(claim), *_checks(claim), "", "</div>"]
+    wrong = claim["verdict"] in PRINTED_MUST_FAIL
+    formulas = [
+        (name, _inline(claim[key]))
+        for key, name in (("printed", "Printed"), ("ours", "Right"))
+        if wrong and key in claim
+    ]
+    excluded = list(dict.fromkeys(map(excludes, parts.evidence(claim))))
+    text = render("card", claim=claim, formulas=formulas, excluded=excluded)
     # The registry names chapters from the folder of the book, the page stands in one of its parts.
-    return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", "\n".join(lines))
-
-
-def _body(claim: Entry) -> Iterator[str]:
-    yield parts.text(claim["statement"])
-    yield ""
-    for key, name in (("printed", "Printed"), ("ours", "Right")):
-        if claim["verdict"] in PRINTED_MUST_FAIL and key in claim:
-            yield f"*{name}:* {_inline(claim[key])}"
-            yield ""
-    if "reason" in claim:
-        yield f"*Reason:* {parts.text(claim['reason'])}"
-        yield ""
-    yield from parts.scope(claim)
+    return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", text)
 
 
 def _inline(formula: str) -> str:
     """Return a formula of the registry as a part of a line."""
-    return parts.text(formula if "$" in formula else f"${' '.join(formula.split())}$")
-
-
-def _checks(claim: Entry) -> Iterator[str]:
-    """Yield what the checks exclude, each check in a line, and the numbers behind it, folded."""
-    found = [Evidence.from_json(item) for item in claim["evidence"]]
-    if not found:
-        return
-    count = "1 check excludes" if len(found) == 1 else f"{len(found)} checks exclude"
-    lines = "; ".join(dict.fromkeys(excludes(item) for item in found))
-    yield (f"<details><summary>{count} {lines}</summary>{evidence_list(found)}</details>")
+    return formula if "$" in formula else f"${' '.join(formula.split())}$"
