@@ -50,6 +50,17 @@ def test_site_of_the_example_shows_them(folder):
     assert "EULER-E2" in (html / "errata.html").read_text("utf8")
 
 
+def test_cards_of_the_example_show_the_statement(folder):
+    """A badge says that something holds, and not what."""
+    html = folder / "html" / "book"
+    chapter = (html / "numbers" / "squares.html").read_text("utf8")
+    card = chapter[chapter.index('id="claim-euler-e2"') :]
+    card = card[: card.index("</details>")]
+    for words in ("misprint, corrected", "Printed:", "Tested:", "check", "exclude"):
+        assert words in card, words
+    assert 'href="numbers/squares.html#claim-euler-e2"' in (html / "ledger.html").read_text("utf8")
+
+
 def test_pages_of_the_example_load_style_and_filter(folder):
     """The configuration of a book does not name them; its pages would be bare lists."""
     text = (folder / "html" / "book" / "ledger.html").read_text("utf8")

@@ -5,15 +5,14 @@ import re
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from claimbook import MIME, ClaimError, report
+from claimbook import ClaimError, report
 from claimbook.collect import build
 from claimbook.pages import parts
-from claimbook.render import badge
 from claimbook.report import write_pages
-from claimbook.site import links, stage
-from claimbook.verdict import Record
+from claimbook.site import cards, links, stage
 
 ROOT = Path(__file__).parents[2]
 PAGES = report.PAGES
@@ -27,15 +26,13 @@ def ledger(claims, executed, tmp_path):
     return path
 
 
-def add_badges(folder):
-    """Put the HTML of the badges into notebooks made without a kernel."""
+def add_cards(folder, ledger):
+    """Put the cards into notebooks made without a kernel."""
+    claims = {claim["id"]: claim for claim in json.loads(ledger.read_text("utf8"))["claims"]}
     for path in folder.rglob("*.ipynb"):
-        content = json.loads(path.read_text())
-        for cell in content["cells"]:
-            for output in cell.get("outputs", []):
-                if MIME in output["data"]:
-                    output["data"]["text/html"] = badge(Record.from_json(output["data"][MIME]))
-        path.write_text(json.dumps(content))
+        notebook = nbformat.read(path, as_version=4)
+        cards.put(notebook, claims)
+        nbformat.write(notebook, path)
 
 
 @pytest.fixture
@@ -53,8 +50,8 @@ def site(ledger, executed, tmp_path):
             "{ref}`claim-bghj-t2-3`", "{ref}`a verdict <claim-bghj-t2-3>`"
         )
     )
-    add_badges(executed)
     shutil.copytree(executed, folder / "book", dirs_exist_ok=True)
+    add_cards(folder / "book", ledger)
     write_pages(ledger, folder / "book")
     # Raises on any warning: unknown targets, missing images, wrong nesting.
     return stage.build(folder, tmp_path / "site.log") / "book"
