@@ -27,6 +27,10 @@
     const bar = document.querySelector(".bd-sidebar-primary");
     bar?.setAttribute("role", "navigation");
     bar?.setAttribute("aria-label", "Book");
+    for (const summary of bar?.querySelectorAll("details > summary") ?? []) {
+      const page = summary.closest("li").querySelector("a");
+      summary.setAttribute("aria-label", `Pages of ${page.textContent.trim()}`);
+    }
   };
 
   window.addEventListener("load", () => {

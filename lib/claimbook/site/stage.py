@@ -104,9 +104,8 @@ def expected(root: Path) -> list[str]:
     have = [*chapters.chapters(book), *chapters.plain_pages(book), *report.PAGES]
     if (root / MEASUREMENTS).is_file():
         have.append(MEASURED)
-    reference = list(api.packages(root / "lib"))
-    if reference:
-        have += [f"{api.FOLDER}/{name}" for name in ("index", *reference)]
+    if _has_reference(toc):
+        have += [f"{api.FOLDER}/{name}" for name in ("index", *api.packages(root / "lib"))]
     names = {f"book/{name}" for name in have if not name.startswith("_")}
     missing = [name for name in toc if name not in names]
     if missing:
@@ -115,6 +114,11 @@ def expected(root: Path) -> list[str]:
     if unlisted:
         raise SiteError(f"pages that _toc.yml does not list: {', '.join(unlisted)}")
     return toc
+
+
+def _has_reference(pages: list[str]) -> bool:
+    """Whether a book lists an API reference among its pages."""
+    return f"book/{api.FOLDER}/index" in pages
 
 
 def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
@@ -170,7 +174,8 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
     report.write_pages(ledger, stage / "book", root=root, address=_address(root))
-    api.write_pages(root / "lib", stage / "book")
+    if _has_reference(expected(root)):
+        api.write_pages(root / "lib", stage / "book")
     if (root / MEASUREMENTS).is_file():
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
 
