@@ -43,8 +43,7 @@ class Tally:
     seeds : list of int
         Seeds of the runs.
     expected : float
-        Sum over the checks of the probability that a repetition fails, of the run in which
-        the sum is largest.
+        Sum over the runs and their checks of the probability that a true claim fails.
     failed : dict
         Seeds at which a check failed, by ``claim: check``.
     moved : list of str
@@ -162,7 +161,7 @@ def compare(runs: Mapping[int, Mapping[str, Record]], claims: Iterable[str]) -> 
         for name in _failures(runs[seed], ids):
             tally.failed.setdefault(name, []).append(seed)
         alarms = (item.false_alarm for record in runs[seed].values() for item in record.evidence)
-        tally.expected = max(tally.expected, sum(alarms))
+        tally.expected += sum(alarms)
     for id in ids:
         mine = [runs[seed][id].evidence for seed in tally.seeds if id in runs[seed]]
         for checks in zip(*mine):
@@ -244,18 +243,23 @@ def summary(tallies: Mapping[str, Tally]) -> str:
     Examples
     --------
     >>> summary({"a/b": Tally("", seeds=[1, 2], expected=1e-4)})
-    '2 runs of chapters, 0 failures of checks, expected at most 0.0002'
+    '2 runs of chapters, 0 failures of checks, expected at most 0.0001'
     """
     runs = sum(len(tally.seeds) for tally in tallies.values())
     failures = sum(len(seeds) for tally in tallies.values() for seeds in tally.failed.values())
-    expected = sum(len(tally.seeds) * tally.expected for tally in tallies.values())
+    expected = sum(tally.expected for tally in tallies.values())
     return (
         f"{runs} runs of chapters, {failures} failures of checks, expected at most {expected:.2g}"
     )
 
 
 def _merge(old: Tally, fresh: Tally) -> Tally:
-    """Join two tallies; a seed that ran again counts as it ran last."""
+    """Join two tallies; a seed that ran again counts as it ran last.
+
+    What was expected of the runs that stay is their share of what was expected of all.
+    """
+    stay = [seed for seed in old.seeds if seed not in fresh.seeds]
+    share = len(stay) / len(old.seeds) if old.seeds else 0.0
     failed: dict[str, list[int]] = {}
     for name in sorted(old.failed.keys() | fresh.failed.keys()):
         kept = set(old.failed.get(name, ())) - set(fresh.seeds)
@@ -265,7 +269,7 @@ def _merge(old: Tally, fresh: Tally) -> Tally:
     return Tally(
         digest=old.digest,
         seeds=sorted({*old.seeds, *fresh.seeds}),
-        expected=max(old.expected, fresh.expected),
+        expected=share * old.expected + fresh.expected,
         failed=failed,
         moved=sorted({*old.moved, *fresh.moved}),
     )

@@ -311,8 +311,8 @@ def test_status_shows_the_runs_with_other_seeds(claims, ledger, tmp_path):
     shutil.copy(claims, tmp_path / "book" / "claims.toml")
     write_pages(ledger, tmp_path / "pages", root=tmp_path)
     text = (tmp_path / "pages" / "status.md").read_text(encoding="utf-8")
-    assert "2 runs of chapters, 1 failures of checks, expected at most 0.0002" in text
-    assert "  - 1, 2\n  - 1\n  - 0.0002\n" in text and "BGHJ-T2.3: mean, at 2" in text
+    assert "2 runs of chapters, 1 failures of checks, expected at most 0.0001" in text
+    assert "  - 1, 2\n  - 1\n  - 0.0001\n" in text and "BGHJ-T2.3: mean, at 2" in text
 
 
 def test_resolution_sorts_the_weakest_first(written):
