@@ -23,11 +23,12 @@ about; ``tests/example`` is a book of one chapter that shows what is needed.
 `verdict`      from evidence to a verdict
 `collect`      from executed notebooks to ``ledger.json``
 `compare`      whether two ledgers agree
+`statements`   from the number of a statement to its claims, functions and tests
 `seeds`        how often each check failed at other seeds
 `render`       verdicts and evidence as HTML
 `report`       writes the `pages`
 `run`          runs chapters
-`site`         builds the site
+`site`         builds the site: cards of claims, API reference, check of links
 `cli`          looks up claims, verifies one
 =============  ======================================================================
 """
