@@ -33,7 +33,62 @@
     }
   };
 
+  /* A chapter is for reading: its code is folded until the reader asks for it, for the whole page
+     (kept for the next one, and in the address as ?code) or beside one result. Without a script
+     the code is there. */
+  const KEY = "traindyn-code";
+  const query = new URLSearchParams(location.search);
+  let shown = query.has("code") || localStorage.getItem(KEY) === "shown";
+  const root = document.documentElement;
+  root.classList.toggle("td-reading", !shown);
+
+  const foldCode = () => {
+    const cells = [...document.querySelectorAll(".bd-article .cell")];
+    /* Among the buttons above the page; a phone has no room for it there. */
+    const narrow = matchMedia("(max-width: 600px)").matches;
+    const bar = document.querySelector(narrow ? ".bd-article" : ".article-header-buttons");
+    if (!cells.length || !bar) return;
+    const all = document.createElement("button");
+    all.type = "button";
+    all.className = "btn btn-sm td-all-code";
+    const say = () => {
+      all.textContent = shown ? "Hide code" : "Show code";
+      root.classList.toggle("td-reading", !shown);
+    };
+    all.addEventListener("click", () => {
+      shown = !shown;
+      localStorage.setItem(KEY, shown ? "shown" : "folded");
+      if (shown) query.set("code", "");
+      else query.delete("code");
+      const text = `${query}`.replace(/code=(&|$)/, "code$1");
+      history.replaceState(null, "", `${location.pathname}${text ? `?${text}` : ""}${location.hash}`);
+      say();
+    });
+    say();
+    bar.prepend(all);
+    /* Cells with nothing between them open together. */
+    let group = [];
+    for (const cell of cells) {
+      group.push(cell);
+      if (cell.nextElementSibling?.classList.contains("cell")) continue;
+      const mine = group;
+      group = [];
+      const one = document.createElement("button");
+      one.type = "button";
+      one.className = "td-one-code";
+      one.textContent = "code";
+      one.setAttribute("aria-expanded", "false");
+      one.addEventListener("click", () => {
+        const open = one.getAttribute("aria-expanded") === "false";
+        one.setAttribute("aria-expanded", `${open}`);
+        for (const each of mine) each.classList.toggle("td-open", open);
+      });
+      mine[0].before(one);
+    }
+  };
+
   window.addEventListener("load", () => {
+    foldCode();
     nameBibliographyEntries();
     nameSideBar();
     if (!window.MathJax) return;

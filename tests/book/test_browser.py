@@ -135,7 +135,8 @@ def _found(results: AxeResults) -> list[str]:
 @pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
 def test_accessibility_of_code_and_formulas(visit: Visit) -> None:
     """The colours of code, or the drawing of formulas, could be what is not accessible."""
-    visit.open(f"{min(CHAPTERS)}.html")
+    visit.open(f"{min(CHAPTERS)}.html?code")
+    assert visit.page.locator(".cell_input").first.is_visible()
     assert _found(Axe().run(visit.page, options={"resultTypes": ["violations"]})) == []
 
 
@@ -213,6 +214,28 @@ def test_buttons_of_a_chapter(visit: Visit) -> None:
     with page.expect_download() as download:
         page.locator(".dropdown-download-buttons a[href$='.ipynb']").click()
     assert download.value.suggested_filename == f"{name.rsplit('/', 1)[-1]}.ipynb"
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+def test_code_is_folded_until_asked_for(visit: Visit) -> None:
+    """A chapter could be a test file with prose between the cells, or lose its code."""
+    visit.open(f"{min(CHAPTERS)}.html")
+    page = visit.page
+    code, outputs = page.locator(".cell_input:visible"), page.locator(".cell_output:visible")
+    results = outputs.count()
+    assert code.count() == 0 and results > 0
+    one = page.locator(".td-one-code").first
+    one.focus()
+    page.keyboard.press("Enter")
+    assert one.get_attribute("aria-expanded") == "true" and code.count() > 0
+    page.get_by_role("button", name="Show code").click()
+    assert page.url.endswith("?code")
+    assert page.locator(".cell_input:not(.above-input .cell_input):visible").count() > 10
+    assert outputs.count() == results
+    page.goto(page.url.removesuffix("?code"))
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_role("button", name="Hide code").count() == 1, "the choice is kept"
+    assert visit.problems == []
 
 
 def test_home_page_opens_from_the_root(visit: Visit) -> None:
