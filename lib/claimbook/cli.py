@@ -248,7 +248,7 @@ def find(
     registry = _registry()
     root = _root(registry)
     found = statements.index(registry, library=root / "lib", tests=root / "tests")
-    hits = statements.search(" ".join(query), found, registry)
+    hits = statements.search(" ".join(query), found)
     if not hits:
         _stop(f"nothing is found for {' '.join(query)!r}; numbers are written as in the source", 1)
     ledger = _ledger(registry, profile)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -226,17 +225,17 @@ def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, 
         By reference: first those of the registry in its order, then what docstrings cite
         beside them.
     """
-    known: dict[str, list[str]] = {key: [] for key in registry.sources}
+    keys = dict.fromkeys([*registry.sources, *(claim.source for claim in registry)])
+    known: dict[str, list[str]] = {key: [] for key in keys}
     found: dict[Reference, Statement] = {}
 
     def of(reference: Reference) -> Statement:
         return found.setdefault(reference, Statement(reference))
 
     for claim in registry:
-        if claim.source in known:
-            reference = Reference(claim.source, statement_of(claim.number))
-            known[claim.source].append(reference.number)
-            of(reference).claims.append(claim)
+        reference = Reference(claim.source, statement_of(claim.number))
+        known[claim.source].append(reference.number)
+        of(reference).claims.append(claim)
     for place, text in documented(library):
         if place.name.partition(".")[0] == __name__.partition(".")[0]:
             continue  # this package knows no source; its examples cite some
@@ -249,9 +248,7 @@ def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, 
     return found
 
 
-def search(
-    query: str, statements: Mapping[Reference, Statement], claims: Iterable[Claim]
-) -> list[Statement]:
+def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statement]:
     """Find statements, by number or by words.
 
     Parameters
@@ -261,8 +258,6 @@ def search(
         ``grokking``.
     statements : mapping
         Of :func:`index`.
-    claims : iterable of Claim
-        All claims; those without a number of a source are found too.
 
     Returns
     -------
@@ -272,15 +267,10 @@ def search(
 
     Examples
     --------
-    >>> search("Lemma 1", {Reference("A", "Lemma 1"): Statement(Reference("A", "Lemma 1"))}, [])[0]
+    >>> search("Lemma 1", {Reference("A", "Lemma 1"): Statement(Reference("A", "Lemma 1"))})[0]
     Statement(reference=Reference(source='A', number='Lemma 1'), claims=[], functions=[], tests=[])
     """
-    own: dict[Reference, Statement] = defaultdict(lambda: Statement(Reference("", "")))
-    for claim in claims:
-        if Reference(claim.source, statement_of(claim.number)) not in statements:
-            reference = Reference(claim.source, claim.number)
-            own.setdefault(reference, Statement(reference)).claims.append(claim)
-    every = [*statements.values(), *own.values()]
+    every = list(statements.values())
     sources = {item.reference.source for item in every}
     key, _, rest = query.strip().partition(" ")
     source, wanted = (key, rest) if key in sources and rest else (None, query.strip())

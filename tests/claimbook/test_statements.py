@@ -61,5 +61,5 @@ def test_statements_lead_to_functions_and_tests(checkout):
     assert {claim.source for claim in theorem.claims} == {"BGHJ"}
     assert found[Reference("BGHJ", "Lemma 9.9")].claims == []
     for query in ("BGHJ Theorem 2.3", "theorem 2.3", "2.3", theorem.claims[0].id, "bulk"):
-        assert theorem in search(query, found, registry), query
-    assert search("nothing of this kind", found, registry) == []
+        assert theorem in search(query, found), query
+    assert search("nothing of this kind", found) == []

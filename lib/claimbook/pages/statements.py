@@ -33,13 +33,13 @@ def page(ledger: Ledger, statements: Iterable[Statement], *, tests: Path, addres
     for item in statements:
         # What the book adds has no number in a source.
         if item.claims and not any(claim.credit for claim in item.claims):
-            sources[item.reference.source].append(item)
+            sources.setdefault(item.reference.source, []).append(item)
     for mine in sources.values():
         mine.sort(key=lambda item: parts.numerically(item.reference.number))
     return render(
         "statements",
         sources={key: mine for key, mine in sources.items() if mine},
-        names=ledger["sources"],
+        names={key: ledger["sources"].get(key, "") for key in sources},
         verdicts={claim["id"]: claim["verdict"] for claim in ledger["claims"]},
         tests=tests,
         address=address,
