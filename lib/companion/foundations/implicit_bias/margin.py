@@ -15,6 +15,7 @@ only if zero is a convex combination of the z_i, that is if no w separates: u is
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -163,7 +164,7 @@ class MaxMargin:
         .. math:: (II) \le \frac{t^{-\psi}}{e\,n} \sum_{i \notin S} e^{-\langle\tilde w, z_i\rangle}
         """
         others = self.points[~self.support] @ self.offset(len(self.points))
-        constant = np.exp(-others).sum() / (np.e * len(self.points))
+        constant = np.exp(-others).sum() / (math.e * len(self.points))
         return np.asarray(constant * _validate.positives("times", times) ** -self.gap)
 
     @cached_property
