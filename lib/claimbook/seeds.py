@@ -58,7 +58,7 @@ class Tally:
 
 
 class _Places(ast.NodeTransformer):
-    """Drops imports, and the modules in front of imported names: where a name stands."""
+    """Drops what cannot change a number: where imported names stand, and captions of figures."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -76,12 +76,19 @@ class _Places(ast.NodeTransformer):
             return ast.Name(node.attr, ast.Load())
         return node
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Drop what a figure says to readers."""
+        self.generic_visit(node)
+        node.keywords = [item for item in node.keywords if item.arg != "alt"]
+        return node
+
 
 def digest(source: Path) -> str:
     """Short digest of what a chapter computes.
 
-    Comments, the layout of the code and the places of the library from which names are imported
-    do not count: a function that moves to another module leaves the runs of its chapters valid.
+    Comments, the layout of the code, the captions of figures and the places of the library from
+    which names are imported do not count: a function that moves to another module leaves the runs
+    of its chapters valid.
     """
     tree = ast.parse(code(source.read_text(encoding="utf-8")))
     names = {
