@@ -1,6 +1,7 @@
 """Figures: both themes, alternative text, colours that can be told apart."""
 
 import base64
+import csv
 import io
 import re
 
@@ -101,6 +102,55 @@ def test_ticks_are_plain_numbers():
     assert not any(label.get_text() for label in ax.get_xticklabels(minor=True))
 
 
+def test_a_figure_carries_its_files_and_its_numbers(published):
+    """Per panel a drawing for print and the data behind it, the same at each run."""
+    for _ in range(2):
+        figures.show(line, line, label="two", alt="Two lines.", size=(2, 1.5), dpi=40)
+    (first, _), (second, _) = published
+    assert first == second
+    panels = first[figures.FILES]
+    assert len(panels) == 2
+    assert panels[0]["svg"].startswith("<?xml")
+    assert base64.b64decode(panels[0]["pdf"]).startswith(b"%PDF")
+    rows = list(csv.DictReader(io.StringIO(panels[0]["csv"])))
+    assert [(row["series"], row["x"], row["y"]) for row in rows] == [
+        ("", "0", "0"), ("", "1", "1"), ("theory", "0", "1"), ("theory", "1", "0"),
+        ("", "0", "2"), ("", "1", ""),
+    ]  # fmt: skip
+
+
+def _everything(ax):
+    ax.scatter([1, 2], [3, 4], c=[5, 6], label="dots")
+    ax.errorbar([0, 1], [2, 3], [0.1, 0.2], fmt="o", label="means")
+    ax.bar([1], [4], width=0.5, label="bars")
+    ax.fill_between([0, 1], [0, 0], [1, 2], label="band")
+    ax.imshow([[1, 2], [3, 4]], extent=(0, 2, 0, 2), origin="lower")
+    ax.pcolormesh([0, 2], [0, 4], [[7]])
+    ax.quiver([0], [1], [2], [3])
+    ax.axhline(5, label="not data")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "dots,point,1,3,5,",
+        "means,line,1,3,,",
+        "means,segment,1,2.8,1,3.2",
+        "bars,bar,1,4,0.5,",
+        ",image,0.5,1.5,3,",
+        ",image,1,2,7,",
+        ",arrow,0,1,2,3",
+    ],
+)
+def test_every_kind_of_mark_gives_its_numbers(row):
+    """What a reader downloads is what was drawn."""
+    *_, (files,) = figures.render(_everything, label="all", alt="All marks.")
+    lines = files["csv"].splitlines()
+    assert row in lines
+    assert any(line.startswith("band,area,") for line in lines)
+    assert not any(line.startswith("not data") for line in lines)
+
+
 def _curves(ax):
     ax.plot([1, 2, 3], [1e-3, 1, 50], label="a longer name")
     ax.set(xlabel="step", ylabel="loss $L_{\\leq 5}$", yscale="log", title="title")
@@ -124,7 +174,7 @@ def _square(ax):
 @pytest.mark.parametrize("panel", [_curves, _bar, _twin, _square])
 def test_the_layout_shared_by_both_themes_is_that_of_each(panel):
     """Pixel for pixel, the dark picture is what matplotlib lays out by itself."""
-    markup, _ = figures.render(panel, label="one", alt="A figure.")
+    markup, *_ = figures.render(panel, label="one", alt="A figure.")
     pictures = re.findall(r"base64,([^\"]+)", markup)
     assert len(pictures) == 2
     for theme, found in zip((figures.LIGHT, figures.DARK), pictures):

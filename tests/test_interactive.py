@@ -79,7 +79,9 @@ def test_a_figure_has_all_its_versions(published):
     """Each reader gets one: JupyterLab Vega-Lite, the page HTML, the ledger a picture."""
     show()
     ((data, metadata),) = published
-    assert list(data) == [interactive.MIME, "text/markdown", "image/png", "text/plain"]
+    assert list(data) == [
+        interactive.MIME, "text/markdown", "image/png", figures.FILES, "text/plain",
+    ]  # fmt: skip
     assert metadata == {"claimbook": {"figure": "small", "alt": "a line"}}
     # A blank line would end the HTML within Markdown; HTML itself would win in JupyterLab.
     assert "\n\n" not in data["text/markdown"]

@@ -3,8 +3,8 @@
 A figure is one or more *panels*, each drawn by a function of a matplotlib ``Axes``.
 :func:`show` draws every panel twice, once per theme, and displays them as images that
 sit side by side on a wide page and below each other on a phone, so that text stays
-legible at any width. The alternative text is part of the call: a figure without it
-cannot be shown.
+legible at any width. The caption is part of the call, as alternative text: a figure without
+it cannot be shown. The notebook keeps each panel as SVG and PDF too, and the numbers it shows.
 
 Experiment is coloured (a colour-blind-safe cycle), theory is drawn over it in the
 foreground colour (:func:`theory`).
@@ -16,6 +16,7 @@ import base64
 import html
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,9 +32,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from numpy.typing import ArrayLike
 
-from traindyn import _validate
+from traindyn import _drawn, _validate
 
 Panel = Callable[[Axes], None]
+
+#: MIME type of the files of a figure in a notebook: for each panel ``svg``, ``pdf`` (in base64) and
+#: ``csv`` (the numbers drawn).
+FILES = "application/vnd.claimbook.figure+json"
 
 #: Okabe–Ito colours, ordered so that neighbours differ in lightness as well as in hue.
 PALETTE = (
@@ -223,7 +228,8 @@ def show(
     label : str
         Name of the figure; the ledger and the page of figures find it by this.
     alt : str
-        What the figure shows, for those who cannot see it.
+        The caption: what is drawn, what is predicted, what there is to see. It stands below the
+        figure and describes it to those who cannot see it.
     size : tuple of float
         Width and height of a panel, in inches.
     dpi : int
@@ -236,13 +242,13 @@ def show(
     """
     if os.environ.get("TRAINDYN_FIGURES") == "none":
         return
-    markup, png = render(*panels, label=label, alt=alt, size=size, dpi=dpi)
-    publish({"text/html": markup, "image/png": png}, label=label, alt=alt)
+    markup, png, files = render(*panels, label=label, alt=alt, size=size, dpi=dpi)
+    publish({"text/html": markup, "image/png": png, FILES: files}, label=label, alt=alt)
 
 
 def render(
     *panels: Panel, label: str, alt: str, size: tuple[float, float] = (4.8, 3.6), dpi: int = 150
-) -> tuple[str, str]:
+) -> tuple[str, str, list[dict[str, str]]]:
     """Draw the panels of a figure in both themes without displaying them.
 
     Parameters
@@ -256,6 +262,8 @@ def render(
         HTML with all panels, light and dark.
     png : str
         The first panel, light, in base64.
+    files : list of dict
+        For each panel what :data:`FILES` names.
 
     Raises
     ------
@@ -267,9 +275,11 @@ def render(
     for name, value in (("label", label), ("alt", alt)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"{name} must not be empty, got {value!r}")
-    pairs = [_pictures(panel, size, dpi) for panel in panels]
+    drawn = [_pictures(panel, size, dpi) for panel in panels]
+    pairs = [pair for pair, _ in drawn]
     pictures = {name: [pair[name] for pair in pairs] for name in pairs[0]}
-    return _markup(pictures, alt, size), base64.b64encode(pictures["light"][0]).decode()
+    first = base64.b64encode(pictures["light"][0]).decode()
+    return _markup(pictures, alt, size), first, [files for _, files in drawn]
 
 
 def publish(versions: Mapping[str, Any], *, label: str, alt: str) -> None:
@@ -293,9 +303,10 @@ def publish(versions: Mapping[str, Any], *, label: str, alt: str) -> None:
 
 def _pictures(
     panel: Panel, size: tuple[float, float], dpi: int
-) -> dict[Literal["light", "dark"], bytes]:
+) -> tuple[dict[Literal["light", "dark"], bytes], dict[str, str]]:
     """Draw a panel in both themes, which differ in colours alone: they share one layout."""
     found: dict[Literal["light", "dark"], bytes] = {}
+    files: dict[str, str] = {}
     first: Figure | None = None
     for theme in (LIGHT, DARK):
         # Ticks are made while saving, so that too belongs in the style.
@@ -306,11 +317,33 @@ def _pictures(
                 figure.set_layout_engine("none")
                 for placed, ax in zip(first.axes, figure.axes, strict=True):
                     ax.set_position(placed.get_position(original=True))
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", metadata={"Software": None})
-        found[theme.name] = buffer.getvalue()
+            found[theme.name] = _saved(figure, "png", {"Software": None})
+            if first is None:
+                files = _files(figure)
         first = figure
-    return found
+    return found, files
+
+
+def _files(figure: Figure) -> dict[str, str]:
+    """Return a picture that has its layout in forms to be kept: for print, to draw it anew."""
+    figure.set_layout_engine("none")
+    # Names of clip paths come from this salt, not from chance.
+    with mpl.rc_context({"svg.hashsalt": "traindyn"}):
+        svg = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
+    pdf = _saved(figure, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
+    # A hundredth of a point is enough for a path.
+    rounded = re.sub(r' d="[^"]+"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path.group()), svg)
+    return {
+        "svg": rounded,
+        "pdf": base64.b64encode(pdf).decode(),
+        "csv": _drawn.table(figure),
+    }
+
+
+def _saved(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()
 
 
 def _markup(

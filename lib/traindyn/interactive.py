@@ -23,7 +23,7 @@ import altair
 import numpy as np
 
 from traindyn import _validate
-from traindyn.figures import DARK, LIGHT, PALETTE, Panel, Theme, publish, render
+from traindyn.figures import DARK, FILES, LIGHT, PALETTE, Panel, Theme, publish, render
 
 __all__ = ["MOST_BYTES", "THEORY", "chart", "choice", "grid", "show", "slider"]
 
@@ -234,7 +234,7 @@ def show(
         raise ValueError(
             f"charts must hold at most {MOST_BYTES:,} bytes with their data, got {length:,}"
         )
-    still, png = render(*fallback, label=label, alt=alt)
+    still, png, files = render(*fallback, label=label, alt=alt)
     # No end tag may stand inside a script.
     script = source.replace("</", "<\\/")
     markup = (
@@ -243,7 +243,8 @@ def show(
     )
     native = {"$schema": _SCHEMA, **spec, "config": _config(LIGHT)}
     # JupyterLab prefers HTML to Vega-Lite, but Vega-Lite to Markdown.
-    publish({MIME: native, "text/markdown": markup, "image/png": png}, label=label, alt=alt)
+    versions = {MIME: native, "text/markdown": markup, "image/png": png, FILES: files}
+    publish(versions, label=label, alt=alt)
 
 
 def _specification(
