@@ -327,8 +327,8 @@ def _pictures(
 def _files(figure: Figure) -> dict[str, str]:
     """Return a picture that has its layout in forms to be kept: for print, to draw it anew."""
     figure.set_layout_engine("none")
-    # Names of clip paths come from this salt, not from chance.
-    with mpl.rc_context({"svg.hashsalt": "traindyn"}):
+    # Names of clip paths come from the salt, not from chance; text stays text, to be edited.
+    with mpl.rc_context({"svg.hashsalt": "traindyn", "svg.fonttype": "none"}):
         svg = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
     pdf = _saved(figure, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
     # A hundredth of a point is enough for a path.

@@ -31,7 +31,7 @@ def add_cards(folder, ledger):
     claims = {claim["id"]: claim for claim in json.loads(ledger.read_text("utf8"))["claims"]}
     for path in folder.rglob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
-        cards.put(notebook, claims)
+        cards.put(notebook, claims, {})
         nbformat.write(notebook, path)
 
 

@@ -16,10 +16,11 @@ from claimbook.pages.parts import Entry
 from claimbook.pages.templates import render
 from claimbook.registry import PRINTED_MUST_FAIL
 from claimbook.render import excludes
+from claimbook.site.figures import Shown
 from claimbook.verdict import MIME
 
 
-def put(notebook: Any, claims: Mapping[str, Entry]) -> None:
+def put(notebook: Any, claims: Mapping[str, Entry], figures: Mapping[str, Shown]) -> None:
     """Replace the badges in an executed notebook by cards.
 
     Parameters
@@ -28,22 +29,29 @@ def put(notebook: Any, claims: Mapping[str, Entry]) -> None:
         Changed in place.
     claims : mapping
         Claims of the ledger by id; the badge of one that is not there stays.
+    figures : mapping
+        Figures of the page by label.
     """
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             record = output.get("data", {}).get(MIME)
             if record and record["id"] in claims:
                 # The text is MyST, so that formulas and links are those of the page.
-                output["data"] = {"text/markdown": card(claims[record["id"]]), MIME: record}
+                output["data"] = {
+                    "text/markdown": card(claims[record["id"]], figures),
+                    MIME: record,
+                }
 
 
-def card(claim: Entry) -> str:
+def card(claim: Entry, figures: Mapping[str, Shown]) -> str:
     """Return the card of a claim as MyST text.
 
     Parameters
     ----------
     claim : mapping
         Of the ledger.
+    figures : mapping
+        As for :func:`put`.
     """
     wrong = claim["verdict"] in PRINTED_MUST_FAIL
     formulas = [
@@ -52,7 +60,8 @@ def card(claim: Entry) -> str:
         if wrong and key in claim
     ]
     excluded = list(dict.fromkeys(map(excludes, parts.evidence(claim))))
-    text = render("card", claim=claim, formulas=formulas, excluded=excluded)
+    figure = figures.get(claim["figure"])
+    text = render("card", claim=claim, formulas=formulas, excluded=excluded, figure=figure)
     # The registry names chapters from the folder of the book, the page stands in one of its parts.
     return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", text)
 

@@ -9,6 +9,7 @@ resolve: Jupyter Book alone exits with 0 on much that is not a success.
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ from claimbook import report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, cards, links
+from claimbook.site import api, cards, figures, links
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -43,6 +44,8 @@ def setup(app):
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
     app.add_js_file("ledger.js", defer="defer")
 """
+#: Notebooks as they are downloaded, each whole; those that Sphinx reads refer to files of the site.
+_DOWNLOADS = Path("_build", "downloads")
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
 
@@ -165,11 +168,17 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         notebook = nbformat.read(source, as_version=4)
         for key in ("seconds", "workers"):
             notebook.metadata.get("claimbook", {}).pop(key, None)
-        cards.put(notebook, claims)
-        target = stage / "book" / f"{name}.ipynb"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = nbformat.writes(notebook) + "\n"
-        target.write_text(text, encoding="utf8")
+        kept = copy.deepcopy(notebook)
+        figures.compact(kept)
+        _write_notebook(kept, stage / _DOWNLOADS / "book" / f"{name}.ipynb")
+        static = stage / "book" / "_static"
+        shown = figures.put(notebook, name, static, claims.values())
+        try:
+            figures.lead(notebook, shown)
+        except ValueError as error:
+            raise SiteError(f"chapter {name}: {error}") from error
+        cards.put(notebook, claims, shown)
+        text = _write_notebook(notebook, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
@@ -178,6 +187,16 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         api.write_pages(root / "lib", stage / "book")
     if (root / MEASUREMENTS).is_file():
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
+
+
+def _write_notebook(notebook: Any, target: Path) -> str:
+    """Write a notebook and return its text."""
+    import nbformat
+
+    text: str = nbformat.writes(notebook) + "\n"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf8")
+    return text
 
 
 def _configure(source: Path, target: Path, ledger: Path) -> None:
@@ -256,6 +275,8 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]
     options += ["--doctree-dir", str(html.parent / ".doctrees")]
     _call(log, stage, ["-m", "sphinx", *options, str(stage), str(html)])
+    if (stage / _DOWNLOADS).is_dir():
+        shutil.copytree(stage / _DOWNLOADS, html / "_sources", dirs_exist_ok=True)
     # The page that leads to the first chapter names no icon; browsers would then ask for
     # one that is not there.
     index = html / "index.html"
