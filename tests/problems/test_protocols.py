@@ -5,13 +5,15 @@ from __future__ import annotations
 import types
 from typing import Any, Protocol
 
+import numpy as np
 import pytest
 
+from companion.sample_complexity.information_exponent.models import phase_retrieval
 from traindyn import conformance
-from traindyn.effective import fixed_points, ode
+from traindyn.effective import fixed_points, linear_noise, ode
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems import KGaussianMixture, TwoLayerMixture
-from traindyn.problems.base import Dynamics, LimitDynamics, Problem
+from traindyn.problems import KGaussianMixture, SpikedTensor, TwoLayerMixture
+from traindyn.problems.base import Dynamics, LimitDynamics, NoisyDynamics, Problem
 from traindyn.sgd import direct, reduced
 from traindyn.spectra import blocks, film, population, predict
 
@@ -78,6 +80,31 @@ def test_fixed_points_need_no_more():
     """Newton's method could ask for members that no protocol lists."""
     fixed_points.find(only(Dynamics, MIXTURES[0]), c_delta=0.5)
     fixed_points.find(only(LimitDynamics, MIXTURES[0]), limit=True)
+
+
+NOISY = [MIXTURES[1], SpikedTensor(3, 12, signal=5.0), phase_retrieval(12)]
+
+
+@pytest.mark.parametrize("full", NOISY, ids=["two_layer", "spiked", "teacher"])
+def test_fluctuations_need_the_covariance_of_a_step(full):
+    """It had three signatures, and was in no protocol."""
+    problem = only(NoisyDynamics, full)
+    assert isinstance(problem, NoisyDynamics)
+    path = ode.solve(problem, problem.initial_statistics(), [0.0, 0.1, 0.2, 0.3], c_delta=0.5)
+
+    def volatility(statistics: Any) -> Any:
+        return problem.volatility(statistics, rule=None, c_delta=0.5)
+
+    size = len(volatility(problem.initial_statistics()))
+    found = linear_noise(
+        path,
+        [0.0, 0.2],
+        drift=lambda statistics: problem.drift(statistics, rule=None, c_delta=0.5),
+        volatility=volatility,
+        start=np.zeros((size, size)),
+        c_delta=0.5,
+    )
+    assert (found.covariance()[-1].diagonal() >= 0).all()
 
 
 @pytest.mark.parametrize("mixture", MIXTURES, ids=["k_gmm", "two_layer"])

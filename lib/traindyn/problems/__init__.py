@@ -14,6 +14,7 @@ from traindyn.problems.base import (
     Kernel,
     LimitDynamics,
     Matrix,
+    NoisyDynamics,
     Problem,
     Sample,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Kernel",
     "LimitDynamics",
     "Matrix",
+    "NoisyDynamics",
     "Problem",
     "ProjectionModel",
     "Sample",

@@ -7,7 +7,7 @@ below:
 
 * :class:`Dynamics` is all that SGD in full dimension, SGD on the statistics alone and
   the effective dynamics need; :class:`LimitDynamics` adds the limit of infinite
-  precision;
+  precision, :class:`NoisyDynamics` the covariance of a step;
 * :class:`Problem` adds data and curvature, for Hessian and G blocks and their predicted
   spectra.
 
@@ -143,6 +143,17 @@ class LimitDynamics(Dynamics, Protocol):
 
     def limit_drift(self, statistics: Any) -> Any:
         """Drift in the limit of infinite precision."""
+
+
+@runtime_checkable
+class NoisyDynamics(Dynamics, Protocol):
+    """SGD the noise of whose steps is known, for its fluctuations around the limit."""
+
+    def volatility(self, statistics: Any, *, rule: Rule | None = None, c_delta: float) -> Array:
+        """Limit covariance of one step of the statistics, in units of ``step_size**2``.
+
+        A square matrix in the order in which the problem writes its statistics as a vector.
+        """
 
 
 @runtime_checkable

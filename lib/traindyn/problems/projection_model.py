@@ -442,7 +442,7 @@ class ProjectionModel:
         return self._drift(statistics, self._draws(statistics, point, 0.0), 0.0)
 
     def volatility(
-        self, statistics: Statistics, *, c_delta: float, rule: Rule | None = None
+        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
     ) -> Array:
         r"""Limit covariance of one step, in units of ``step_size**2``.
 
@@ -453,10 +453,10 @@ class ProjectionModel:
         ----------
         statistics : Statistics
             Of one point, without leading axes.
-        c_delta : float
-            Limit of ``step_size * dimension``.
         rule : Rule, optional
             As in :meth:`drift`.
+        c_delta : float
+            Limit of ``step_size * dimension``.
 
         Returns
         -------

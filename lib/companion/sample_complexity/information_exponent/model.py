@@ -299,8 +299,24 @@ class SingleIndex(ABC):
         found = self.moments(m)
         return Statistics(-found.pull - 0.5 * delta * found.power * m)
 
-    def volatility(self, statistics: Statistics) -> Array:
-        """Variance of one step in units of ``(delta / N)**2``, shape (1, 1)."""
+    def volatility(
+        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float = 1.0
+    ) -> Array:
+        """Variance of one step in units of ``(delta / N)**2``.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Of one point; overlaps beyond one are taken for one.
+        rule : Rule, optional
+            Not used: the quadrature is that of :meth:`moments`.
+        c_delta : float, default 1
+            Not used: the second order of a step does not fluctuate in the limit.
+
+        Returns
+        -------
+        ndarray, shape (1, 1)
+        """
         return np.atleast_2d(self.moments(np.clip(statistics.m, -1.0, 1.0)).noise)
 
     # ------------------------------------------------------------------ SGD

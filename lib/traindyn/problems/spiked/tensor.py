@@ -411,7 +411,9 @@ class SpikedTensor:
         ]
         return _matrix(rows)
 
-    def volatility(self, statistics: Statistics) -> Array:
+    def volatility(
+        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float = 1.0
+    ) -> Array:
         r"""Limit covariance of one step, in units of ``step_size**2``: :math:`J V J^T`.
 
         .. math::
@@ -424,6 +426,15 @@ class SpikedTensor:
         :func:`companion.effective_dynamics.pca.printed.printed_volatility`. Summed over the steps
         of a unit of time the covariance is ``step_size`` times this: it vanishes in the
         limit and sets the size of the fluctuations before it.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Leading axes allowed.
+        rule : Rule, optional
+            Not used: the covariance has a closed form.
+        c_delta : float, default 1
+            Not used: the second order of a step, which it multiplies, does not fluctuate.
 
         Returns
         -------
