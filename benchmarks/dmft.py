@@ -50,14 +50,20 @@ def solved(seeds: int = 1) -> tuple[float, MeanField]:
     """Seconds per seed for one solution on one thread, and the solution."""
     start = time.perf_counter()
     found = solve(
-        MultiIndex(), HORIZON, delta=8.0, step_size=STEP_SIZE, rng=1, paths=PATHS, seeds=seeds
+        MultiIndex(),
+        HORIZON,
+        sample_ratio=8.0,
+        step_size=STEP_SIZE,
+        rng=1,
+        paths=PATHS,
+        seeds=seeds,
     )
     return (time.perf_counter() - start) / seeds, found
 
 
 def memory() -> tuple[float, float]:
     """Peak memory of this process in MB, before one solution and after it."""
-    solve(MultiIndex(), 2, delta=8.0, step_size=STEP_SIZE, rng=0, paths=64)
+    solve(MultiIndex(), 2, sample_ratio=8.0, step_size=STEP_SIZE, rng=0, paths=64)
     before = peak()
     solved()
     return before, peak()
@@ -66,7 +72,7 @@ def memory() -> tuple[float, float]:
 def hessian_sample() -> tuple[Array, Array]:
     """Weights and hard coordinates after ten steps: many draws of (G, s)."""
     problem = MultiIndex()
-    found = solve(problem, 10, delta=10.0, step_size=STEP_SIZE, rng=2, paths=DRAWS, seeds=1)
+    found = solve(problem, 10, sample_ratio=10.0, step_size=STEP_SIZE, rng=2, paths=DRAWS, seeds=1)
     paths = found.paths[0]
     return problem.block_weights(paths.preactivations[10], paths.labels)[:, 0], paths.coordinates
 
@@ -223,7 +229,7 @@ def measure() -> list[Row]:
 
 def _theory() -> list[Row]:
     before, after = alone(memory)
-    solve(MultiIndex(), 2, delta=8.0, step_size=STEP_SIZE, rng=0, paths=64)
+    solve(MultiIndex(), 2, sample_ratio=8.0, step_size=STEP_SIZE, rng=0, paths=64)
     seconds, found = solved(SEEDS)
     assert found.errors is not None
     radius = found.kernels.correlation[-1, -1, 0, 0]

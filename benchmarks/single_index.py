@@ -21,7 +21,7 @@ def chain(problem: SingleIndex) -> float:
     """Microseconds per step of the overlap alone."""
 
     def work(steps: int) -> None:
-        passages(problem, [], delta=0.01, most=steps, replicas=1, rng=1, stay=True)
+        passages(problem, [], c_delta=0.01, most=steps, replicas=1, rng=1, stay=True)
 
     work(1)
     return best(lambda: work(STEPS), STEPS, repeats=3)

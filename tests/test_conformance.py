@@ -288,8 +288,11 @@ def _rooms() -> list[tuple[str, Callable[[Any], Any]]]:
         ("limit_drift for effective.find", lambda p: find(p, start, limit=True)),
         ("factors for blocks of the Hessian", lambda p: blocks.at(p, point, data)),
         ("blocks.* for spectra.film", lambda p: film.film(p, path, data)),
-        ("blocks for spectra.predict.along", lambda p: predict.along(p, path, alpha=2)),
-        ("embed, .* for population", lambda p: predict.block(p, start, "hessian", (0, 0), alpha=2)),
+        ("blocks for spectra.predict.along", lambda p: predict.along(p, path, sample_ratio=2)),
+        (
+            "embed, .* for population",
+            lambda p: predict.block(p, start, "hessian", (0, 0), sample_ratio=2),
+        ),
     ]
 
 

@@ -36,7 +36,7 @@ def test_installed_packages_have_their_files(root: Path) -> None:
         folder = root / "lib" / package
         shipped = {path for pattern in patterns for path in folder.glob(pattern)}
         files = {path for path in folder.rglob("*") if path.is_file()}
-        code = {path for path in files if path.suffix in (".py", ".pyc")}
+        code = {p for p in files if p.suffix == ".py" or "__pycache__" in p.parts}
         assert files - code == shipped
 
 

@@ -22,7 +22,7 @@ STEPS = [1, 2, 5, 10, 20]
 def references():
     """A single GELU neuron on phase retrieval, 20 steps of 0.5."""
     return {
-        delta: solve(MultiIndex(), 20, delta=delta, step_size=0.5, rng=0, keep=[5, 10, 20])
+        delta: solve(MultiIndex(), 20, sample_ratio=delta, step_size=0.5, rng=0, keep=[5, 10, 20])
         for delta in (4.0, 8.0)
     }
 
@@ -73,7 +73,7 @@ def test_errors_are_small_and_returned(references):
     assert 0 < relative < 0.005
     assert found.statistic(20).error < 0.03
     assert found.conditional_variance > 0
-    alone = solve(MultiIndex(), 1, delta=2.0, step_size=0.5, rng=0, paths=1024, seeds=1)
+    alone = solve(MultiIndex(), 1, sample_ratio=2.0, step_size=0.5, rng=0, paths=1024, seeds=1)
     assert alone.errors is None and alone.trajectory().errors is None
 
 
@@ -95,7 +95,7 @@ def test_large_delta_is_gradient_flow_of_the_population():
     control.
     """
     problem, eta = MultiIndex(), 0.5
-    steps = solve(problem, 6, delta=1e6, step_size=eta, rng=1).trajectory().statistics
+    steps = solve(problem, 6, sample_ratio=1e6, step_size=eta, rng=1).trajectory().statistics
     norm, expected = 1.0, [1.0]
     for _ in range(6):
         # The derivative of the loss in the squared norm is half of E[G].
@@ -104,7 +104,7 @@ def test_large_delta_is_gradient_flow_of_the_population():
         expected.append(norm)
     np.testing.assert_allclose(steps.gram[:, 0, 0], expected, rtol=2e-3)
     np.testing.assert_allclose(steps.train_loss, steps.test_loss, rtol=1e-3)
-    control = solve(problem, 6, delta=4.0, step_size=eta, rng=1).trajectory().statistics
+    control = solve(problem, 6, sample_ratio=4.0, step_size=eta, rng=1).trajectory().statistics
     assert not np.allclose(control.gram[:, 0, 0], expected, rtol=2e-2)
 
 
@@ -117,7 +117,7 @@ def test_integration_by_parts_equals_the_derivative():
     They are the two forms of MW, Response to the target's directions. The control, without the
     correction for overlaps, is far off.
     """
-    options = {"delta": 4.0, "step_size": 1.0, "rng": 2, "paths": 4096, "seeds": 8}
+    options = {"sample_ratio": 4.0, "step_size": 1.0, "rng": 2, "paths": 4096, "seeds": 8}
     parts, gradient = (solve(PAIR, 5, star=star, **options) for star in ("parts", "gradient"))
     assert parts.errors is not None and gradient.errors is not None
     spread = np.hypot(parts.errors.force_star, gradient.errors.force_star) + 1e-4
@@ -159,7 +159,7 @@ def test_against_gradient_descent(problem, delta, eta, steps):
     )
 
     def far(wanted):
-        theory = solve(problem, steps, delta=wanted, step_size=eta, rng=0, paths=8192)
+        theory = solve(problem, steps, sample_ratio=wanted, step_size=eta, rng=0, paths=8192)
         mean, error = runs.mean().statistics, runs.standard_error()
         worst = 0.0
         for name in ("overlap", "gram", "train_loss", "test_loss"):
@@ -193,14 +193,18 @@ def test_fresh_samples_at_every_step():
     allowance = 8 * runs.std(axis=0, ddof=1) / np.sqrt(40) + 0.01
 
     def far(fresh):
-        found = solve(PAIR, steps, delta=delta, step_size=eta, rng=0, paths=8192, fresh=fresh)
+        found = solve(
+            PAIR, steps, sample_ratio=delta, step_size=eta, rng=0, paths=8192, fresh=fresh
+        )
         u = found.trajectory().statistics
         columns = [u.gram.reshape(-1, 4), u.overlap.reshape(-1, 4), u.train_loss[:, None]]
         return np.max(np.abs(runs.mean(axis=0) - np.hstack(columns)) / allowance)
 
     assert far(True) < 1
     assert far(False) > 1
-    found = solve(PAIR, 2, delta=delta, step_size=eta, rng=0, paths=1024, fresh=True, moments=True)
+    found = solve(
+        PAIR, 2, sample_ratio=delta, step_size=eta, rng=0, paths=1024, fresh=True, moments=True
+    )
     np.testing.assert_array_equal(found.kernels.train_loss, found.kernels.test_loss)
     assert not found.kernels.force_response[2, :2].any()
     assert found.moments is not None and not found.moments.force_correlation[2, 0].any()
@@ -208,7 +212,7 @@ def test_fresh_samples_at_every_step():
 
 def test_departures():
     """Without memory V = W; less noise lowers the first product of neurons by its share."""
-    options = {"delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 1024}
+    options = {"sample_ratio": 4.0, "step_size": 0.5, "rng": 0, "paths": 1024}
     right, deaf, quiet = (
         solve(MultiIndex(), 2, **options, **departure).kernels
         for departure in ({}, {"memory": 0.0}, {"noise": 0.9})
@@ -222,7 +226,7 @@ def test_departures():
 
 def test_same_seed_same_numbers():
     """Whatever the number of workers; other seeds give other numbers."""
-    options = {"delta": 4.0, "step_size": 0.5, "paths": 1024}
+    options = {"sample_ratio": 4.0, "step_size": 0.5, "paths": 1024}
     first = solve(MultiIndex(), 3, rng=3, **options).kernels
     second = solve(MultiIndex(), 3, rng=3, workers=2, **options).kernels
     third = solve(MultiIndex(), 3, rng=4, **options).kernels
@@ -233,14 +237,14 @@ def test_same_seed_same_numbers():
 def test_requests_that_make_no_sense_are_refused():
     """Each message names the argument and the allowed range."""
     problem = MultiIndex()
-    good = {"delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 512}
+    good = {"sample_ratio": 4.0, "step_size": 0.5, "rng": 0, "paths": 512}
 
     def call(given=problem, steps=2, **changes):
         return solve(given, steps, **{**good, **changes})
 
     for request, message in (
-        (lambda: call(delta=0.0), r"delta must be positive, got 0\.0"),
-        (lambda: call(delta=-1.0), "delta must be positive"),
+        (lambda: call(sample_ratio=0.0), r"sample_ratio must be positive, got 0\.0"),
+        (lambda: call(sample_ratio=-1.0), "sample_ratio must be positive"),
         (lambda: call(step_size=0.0), "step_size must be positive"),
         (lambda: call(paths=8), "paths must be an integer in"),
         (lambda: call(keep=[3]), r"keep must be an integer in \[0, 2\], got 3"),
@@ -261,4 +265,4 @@ def test_divergence_names_the_step_size():
     """Blow-up of a quadratic activation."""
     problem = MultiIndex(activation=QUADRATIC, loss=SQUARED, second_layer=[5.0])
     with pytest.raises(FloatingPointError, match=r"step_size must be .* got 3: divergence at step"):
-        solve(problem, 60, delta=0.5, step_size=3.0, rng=0, paths=512, seeds=1)
+        solve(problem, 60, sample_ratio=0.5, step_size=3.0, rng=0, paths=512, seeds=1)

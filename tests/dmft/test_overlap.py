@@ -12,7 +12,7 @@ from traindyn.sgd import full_batch
 @pytest.fixture(scope="module")
 def single():
     """A GELU neuron on phase retrieval at delta = 8."""
-    return solve(MultiIndex(), 20, delta=8.0, step_size=0.5, rng=0, moments=True)
+    return solve(MultiIndex(), 20, sample_ratio=8.0, step_size=0.5, rng=0, moments=True)
 
 
 def test_reference_values(single):
@@ -42,7 +42,7 @@ def test_against_gradient_descent(width):
     runs = full_batch.run_replicas(
         problem, times, dimension=d, samples=int(d * delta), replicas=replicas, **options
     )
-    law = overlap_law(solve(problem, steps, delta=delta, moments=True, **options))
+    law = overlap_law(solve(problem, steps, sample_ratio=delta, moments=True, **options))
     simulated = d * (runs.statistics.overlap**2).sum(axis=(2, 3)).mean(axis=0)
     ratio = simulated / law.second_moment[kept]
     assert np.abs(ratio - 1).max() < 6 / np.sqrt(replicas * width) + 0.15
@@ -58,7 +58,7 @@ def test_two_times_against_a_direct_simulation(single):
     """
     law, eta, count = overlap_law(single), 0.5, 20_000
     response = single.moments.force_response[:, :, 0, 0, 0, 0]
-    noise = single.moments.force_correlation[:, :, 0, 0, 0, 0] / single.delta
+    noise = single.moments.force_correlation[:, :, 0, 0, 0, 0] / single.sample_ratio
     generator = np.random.default_rng(5)
     q = generator.standard_normal((count, len(noise))) @ symmetric_sqrt(noise)
     x = np.zeros((count, len(noise)))
@@ -90,11 +90,11 @@ def test_escape_times(single):
 
 def test_requests_that_make_no_sense_are_refused(single):
     """No moments, easy directions."""
-    plain = solve(MultiIndex(), 1, delta=4.0, step_size=0.5, rng=0, paths=512)
+    plain = solve(MultiIndex(), 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=512)
     with pytest.raises(ValueError, match="moments=True"):
         overlap_law(plain)
     easy = MultiIndex(two_layer_teacher((1.0, 1.0)))
-    solved = solve(easy, 1, delta=4.0, step_size=0.5, rng=0, paths=512, moments=True)
+    solved = solve(easy, 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=512, moments=True)
     with pytest.raises(ValueError, match="hard directions only, got gelu teacher with 1 easy"):
         overlap_law(solved)
     with pytest.raises(ValueError, match="level must be positive"):

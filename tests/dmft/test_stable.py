@@ -27,11 +27,11 @@ def neuron(a):
 def test_table_of_thresholds(a, expected):
     """Reference values to 0.5 %; the criterion in its second form vanishes there."""
     found = stable_threshold(neuron(a), 10.0, rule=gauss_hermite(2, 61))
-    assert found.delta == pytest.approx(expected, rel=5e-3)
+    assert found.sample_ratio == pytest.approx(expected, rel=5e-3)
     assert found.stable and found.residual < 1e-8
-    assert found.delta > delta_alg(phase_retrieval()).threshold
+    assert found.sample_ratio > delta_alg(phase_retrieval()).threshold
     side = found.hessian
-    assert side.end_parameter == pytest.approx(found.delta * found.kappa, rel=1e-4)
+    assert side.end_parameter == pytest.approx(found.sample_ratio * found.kappa, rel=1e-4)
     assert side.outliers.values[0] == pytest.approx(0.0, abs=1e-5)
 
 
@@ -91,13 +91,13 @@ def test_two_hard_directions_and_noise():
     assert values.size == 2
     assert values[0] == pytest.approx(values[1]) and overlaps[0] == pytest.approx(overlaps[1])
     noisy = stable_threshold(MultiIndex(phase_retrieval(noise=0.5), second_layer=[8.0]), 10.0)
-    assert noisy.delta > 6.2
+    assert noisy.sample_ratio > 6.2
 
 
 def test_requests_that_make_no_sense_are_refused():
     """Arguments by name; iterations that fail by their last residual."""
     for call, message in (
-        (lambda: stable_limit(neuron(8.0), 0.0), "delta must be positive"),
+        (lambda: stable_limit(neuron(8.0), 0.0), "sample_ratio must be positive"),
         (lambda: stable_limit(MultiIndex(second_layer=[1.0, 1.0]), 5.0), "one neuron, got 2"),
         (lambda: stable_limit(MultiIndex(two_layer_teacher()), 5.0), "hard directions only"),
         (lambda: stable_limit(neuron(8.0), 5.0, rule=gauss_hermite(3, 5)), "dimension 2, got 3"),
@@ -108,5 +108,5 @@ def test_requests_that_make_no_sense_are_refused():
     # Neurons that grow: the continuation has no stable start.
     with pytest.raises(FloatingPointError, match="residual of"):
         stable_limit(neuron(1.0), 8.0)
-    with pytest.raises(FloatingPointError, match=r"delta E\[T\^2\] = 1\.\d+ >= 1"):
+    with pytest.raises(FloatingPointError, match=r"sample_ratio E\[T\^2\] = 1\.\d+ >= 1"):
         stable_threshold(neuron(4.5), 10.0)

@@ -121,7 +121,7 @@ def test_least_threshold_over_neurons():
 def test_two_hard_directions_respect_the_bound():
     """z_1 z_2: the criterion is a 2 x 2 matrix, and stays below the algorithmic optimum."""
     problem = MultiIndex(polynomial({(1, 1): 1.0}), second_layer=[2.0])
-    found = solve(problem, 2, delta=6.0, step_size=0.5, rng=0, paths=2**13)
+    found = solve(problem, 2, sample_ratio=6.0, step_size=0.5, rng=0, paths=2**13)
     side = found.hard_subspace(2)
     assert side.rank == 2
     optimum = np.sqrt(6.0 / delta_alg(problem.target).threshold)
@@ -135,7 +135,7 @@ def test_crossing_of_a_quadratic():
     assert crossing(deltas, values) == pytest.approx((-0.3 + np.sqrt(0.25)) / 0.1)
     for call, message in (
         (lambda: crossing(deltas, values + 5), "statistics must reach one near the deltas"),
-        (lambda: crossing(deltas[:2], values[:2]), "deltas must be at least three, got 2"),
+        (lambda: crossing(deltas[:2], values[:2]), "sample_ratios must be at least three, got 2"),
         (lambda: crossing(deltas, values[:2]), r"statistics must have shape \(4\)"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -173,7 +173,7 @@ def test_requests_that_make_no_sense_are_refused():
         ),
         (
             lambda: threshold_curve(MultiIndex(), [1], [1.0, 2.0], step_size=0.1, rng=0),
-            "deltas must be at least three",
+            "sample_ratios must be at least three",
         ),
         (
             lambda: initial_threshold(MultiIndex(two_layer_teacher()), hard=[[1.0], [1.0]]),

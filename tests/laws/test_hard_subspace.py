@@ -159,7 +159,7 @@ def test_requests_that_make_no_sense_are_refused():
         (lambda: HardSubspace([1.0, np.nan], [1.0, 1.0], 1.0), "weights must be finite"),
         (lambda: HardSubspace([1.0, 2.0], [1.0], 1.0), r"features must have shape \(2,\)"),
         (lambda: HardSubspace([1.0], [[]], 1.0), "r >= 1"),
-        (lambda: HardSubspace([1.0], [1.0], 0.0), "delta must be positive, got 0"),
+        (lambda: HardSubspace([1.0], [1.0], 0.0), "sample_ratio must be positive, got 0"),
         (lambda: HardSubspace([1.0], [1.0], 1.0, side="top"), "side must be one of 'left'"),
         (
             lambda: HardSubspace([1.0], [1.0], 1.0, probabilities=[0.5, 0.5]),

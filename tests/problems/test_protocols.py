@@ -118,7 +118,7 @@ def test_problems_are_all_that_spectra_need(mixture):
     blocks.full(problem, "g_matrix", point, sample)
     statistics, rule = problem.statistics(point), gauss_hermite(problem_dimension(problem), 5)
     population.block(problem, statistics, "hessian", block, rule=rule)
-    predict.block(problem, statistics, "hessian", block, alpha=5.0, rule=rule)
+    predict.block(problem, statistics, "hessian", block, sample_ratio=5.0, rule=rule)
     path = direct.run(problem, point, [0.0, 0.1], step_size=0.05, rng=2, snapshots=True)
     film.film(problem, path, sample)
     report = conformance.check(problem, rng=3)

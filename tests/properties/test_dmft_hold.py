@@ -19,7 +19,9 @@ seeds = st.integers(0, 2**32)
 @given(st.floats(0.5, 20.0), st.floats(0.05, 1.5), seeds)
 def test_kernels_are_covariances_and_causal(delta: float, step_size: float, seed: int) -> None:
     """Positive in time and neurons together; nothing answers a push before it."""
-    found = solve(MultiIndex(), 3, delta=delta, step_size=step_size, rng=seed, paths=256, seeds=1)
+    found = solve(
+        MultiIndex(), 3, sample_ratio=delta, step_size=step_size, rng=seed, paths=256, seeds=1
+    )
     kernels = found.kernels
     for kernel in (kernels.correlation, kernels.force_correlation):
         matrix = kernel[:, :, 0, 0]

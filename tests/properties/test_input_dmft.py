@@ -19,7 +19,9 @@ DELTAS = [4.0, 5.0, 6.0, 7.0]
 
 @cache
 def _solution() -> MeanField:
-    return solve(PROBLEM, 1, delta=4.0, step_size=0.5, rng=0, paths=256, seeds=2, moments=True)
+    return solve(
+        PROBLEM, 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=256, seeds=2, moments=True
+    )
 
 
 @cache
@@ -31,7 +33,7 @@ RULE = gauss_hermite(2, 21)
 EXAMPLES = {
     "companion.phase_transitions.thresholds.bounds.price": lambda: {
         "weights": [-1.0, 0.5, 2.0], "coordinate": [1.5, 0.5, -1.0], "labels": [1.0, 0.2, 0.5],
-        "delta": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
+        "sample_ratio": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
     },
     "dmft.kernels.MeanField.hard_subspace": lambda: (
         _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "seed": 0},
@@ -41,7 +43,7 @@ EXAMPLES = {
     ),
     "dmft.kernels.hard_basis": lambda: {"problem": PROBLEM, "hard": [[1.0]]},
     "dmft.kernels.solve": lambda: {
-        "problem": PROBLEM, "steps": 1, "delta": 4.0, "step_size": 0.5, "rng": 0, "paths": 64,
+        "problem": PROBLEM, "steps": 1, "sample_ratio": 4.0, "step_size": 0.5, "rng": 0, "paths": 64,
         "seeds": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
         "moments": False, "fresh": False, "memory": 1.0, "noise": 1.0, "workers": 1,
     },
@@ -57,12 +59,12 @@ EXAMPLES = {
     "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),
     "dmft.overlap.overlap_law": lambda: {"solution": _solution()},
     "dmft.stable.stable_limit": lambda: {
-        "problem": STEEP, "delta": 40.0, "rule": RULE, "start": (0.01, 0.02),
+        "problem": STEEP, "sample_ratio": 40.0, "rule": RULE, "start": (0.01, 0.02),
     },
     "dmft.stable.stable_threshold": lambda: {
         "problem": STEEP, "start": 6.2, "rule": RULE, "rtol": 1e-2,
     },
-    "dmft.thresholds.crossing": lambda: {"deltas": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
+    "dmft.thresholds.crossing": lambda: {"sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
     "dmft.thresholds.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
     "dmft.thresholds.delta_star": lambda: {
         "problem": PROBLEM, "step": 0, "step_size": 0.5, "rng": 0, "start": 1.7, "neuron": 0,
@@ -73,16 +75,16 @@ EXAMPLES = {
         "errors": [0.1, 0.1, 0.1, 0.1, 0.1],
     },
     "dmft.thresholds.half_point": lambda: {
-        "deltas": DELTAS, "successes": [1, 6, 14, 19], "trials": [20, 20, 20, 20],
+        "sample_ratios": DELTAS, "successes": [1, 6, 14, 19], "trials": [20, 20, 20, 20],
     },
     "dmft.thresholds.initial_threshold": lambda: {
         "problem": PROBLEM, "neuron": 0, "hard": [[1.0]], "radius": 1.0, "rule": RULE,
     },
     "dmft.thresholds.local_crossing": lambda: {
-        "deltas": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7],
+        "sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7],
     },
     "dmft.thresholds.threshold_curve": lambda: {
-        "problem": PROBLEM, "steps": [0], "deltas": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
+        "problem": PROBLEM, "steps": [0], "sample_ratios": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
         "neuron": 0, "hard": [[1.0]], "paths": 256, "seeds": 1, "workers": 1,
     },
 }  # fmt: skip

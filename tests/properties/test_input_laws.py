@@ -45,7 +45,7 @@ EXAMPLES = {
         "dimension": 3, "samples": 5, "replicas": 2, "rng": 0,
     },
     "laws.hard_subspace.HardSubspace": lambda: {
-        "weights": [-1.0, 2.0], "features": [1.5, 0.5], "delta": 2.0,
+        "weights": [-1.0, 2.0], "features": [1.5, 0.5], "sample_ratio": 2.0,
         "probabilities": [0.5, 0.5], "side": "left",
     },
     "laws.hard_subspace.HardSubspace.matrix": lambda: (_hard(), {"a": 0.1}),

@@ -39,7 +39,7 @@ def _mixture() -> dict[str, Any]:
         "times": [0.0, 0.1],
         "step_size": 0.05,
         "c_delta": 0.3,
-        "alpha": 3.0,
+        "sample_ratio": 3.0,
         "replicas": 2,
         "size": 64,
         "rng": 3,
@@ -74,7 +74,7 @@ def _network() -> dict[str, Any]:
         "samples": 6,
         "replicas": 2,
         "steps": [0, 1],
-        "deltas": [1.0, 2.0, 4.0],
+        "sample_ratios": [1.0, 2.0, 4.0],
         "rng": 3,
     }
 

@@ -110,7 +110,7 @@ def test_extreme_eigenpairs(side, monkeypatch):
 def test_outlier_is_the_predicted_one():
     """Initial Hessian above its threshold (MW C5): value, next value and overlap; none below."""
     problem, d = MultiIndex(), 600
-    predicted = solve(problem, 0, delta=6.0, step_size=0.5, rng=0).hard_subspace(0)
+    predicted = solve(problem, 0, sample_ratio=6.0, step_size=0.5, rng=0).hard_subspace(0)
     found = []
     for seed in range(4):
         data = problem.sample(6 * d, d, rng=seed)
@@ -120,7 +120,7 @@ def test_outlier_is_the_predicted_one():
     assert values[0] == pytest.approx(predicted.outliers.values[0], abs=0.01)
     assert values[1] == pytest.approx(predicted.edge, abs=0.02)
     assert overlap == pytest.approx(predicted.outliers.overlaps[0], abs=0.05)
-    below = solve(problem, 0, delta=1.0, step_size=0.5, rng=0).hard_subspace(0)
+    below = solve(problem, 0, sample_ratio=1.0, step_size=0.5, rng=0).hard_subspace(0)
     assert below.outliers.values.size == 0
     data = problem.sample(d, d, rng=9)
     assert network.extreme(problem, data, problem.initial(d, rng=8), 1).overlaps[0] < 0.1
@@ -163,7 +163,7 @@ def test_residue_is_the_projector():
 def test_limit_resolvent_and_shares():
     """Poles and residues are outliers and overlaps; shares are those of a large matrix."""
     problem, d, delta = MultiIndex(), 500, 6.0
-    field = solve(problem, 0, delta=delta, step_size=0.5, rng=0, paths=2**12, seeds=1)
+    field = solve(problem, 0, sample_ratio=delta, step_size=0.5, rng=0, paths=2**12, seeds=1)
     side = field.hard_subspace(0)
     paths = field.paths[0]
     g = problem.block_weights(paths.preactivations[0], paths.labels)[:, 0]

@@ -46,12 +46,14 @@ def spectra(problem, point):
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_prediction_matches_simulation(problem, point, spectra, matrix):
-    """Edges to d^(-2/3), outliers and alignment to their fluctuations; an eighth of alpha fails.
+    """Edges to d^(-2/3), outliers and alignment to their fluctuations; an eighth of the ratio fails.
 
     Means over 12 test sets: outliers fluctuate by a few per cent each, so by 1 % in the
     mean; five such deviations are allowed (false alarm below 1e-6).
     """
-    predicted = predict.block(problem, problem.statistics(point), matrix, (1, 1), alpha=ALPHA)
+    predicted = predict.block(
+        problem, problem.statistics(point), matrix, (1, 1), sample_ratio=ALPHA
+    )
     values, overlaps = spectra[matrix]
     count = predicted.outliers.size
     assert count >= 1
@@ -63,7 +65,9 @@ def test_prediction_matches_simulation(problem, point, spectra, matrix):
         return [edge_gap[0] > 0.05, top_gap > 0.05, abs(held - other.alignment**2) > 0.05]
 
     assert not any(misses(predicted))
-    fewer = predict.block(problem, problem.statistics(point), matrix, (1, 1), alpha=ALPHA / 8)
+    fewer = predict.block(
+        problem, problem.statistics(point), matrix, (1, 1), sample_ratio=ALPHA / 8
+    )
     assert all(misses(fewer))
 
 
@@ -77,7 +81,7 @@ def test_film_is_the_blocks_in_order_and_free_of_the_number_of_workers(problem, 
     )
     rule = gaussian.rule(6, size=2**10)
     options = dict(
-        alpha=ALPHA, rule=rule, blocks=[(2, 2), (0, 0)], matrices=["g_matrix", "hessian"]
+        sample_ratio=ALPHA, rule=rule, blocks=[(2, 2), (0, 0)], matrices=["g_matrix", "hessian"]
     )
     film = predict.along(problem, path, **options)
     again = predict.along(problem, path, workers=2, **options)
@@ -85,7 +89,9 @@ def test_film_is_the_blocks_in_order_and_free_of_the_number_of_workers(problem, 
         np.testing.assert_array_equal(film.outliers[matrix], again.outliers[matrix])
         for n, statistics in enumerate((early, late)):
             for b, block in enumerate(film.blocks):
-                one = predict.block(problem, statistics, matrix, block, alpha=ALPHA, rule=rule)
+                one = predict.block(
+                    problem, statistics, matrix, block, sample_ratio=ALPHA, rule=rule
+                )
                 outliers = film.outliers[matrix][n, b]
                 np.testing.assert_array_equal(outliers[: one.outliers.size], one.outliers)
                 assert np.isnan(outliers[one.outliers.size :]).all()
@@ -96,7 +102,7 @@ def test_film_is_the_blocks_in_order_and_free_of_the_number_of_workers(problem, 
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (dict(alpha=0.0), "alpha must be positive"),
+        (dict(sample_ratio=0.0), "sample_ratio must be positive"),
         (dict(matrix="fisher"), "matrix must be one of"),
         (dict(block=(0, 1)), "block must be one of"),
         (dict(rule=gaussian.gauss_hermite(2, 4)), "rule must have the dimension"),
@@ -104,7 +110,7 @@ def test_film_is_the_blocks_in_order_and_free_of_the_number_of_workers(problem, 
 )
 def test_bad_arguments_are_named(problem, point, changes, message):
     """Each error names its argument."""
-    options = dict(alpha=ALPHA, matrix="hessian", block=(0, 0)) | changes
+    options = dict(sample_ratio=ALPHA, matrix="hessian", block=(0, 0)) | changes
     matrix, block = options.pop("matrix"), options.pop("block")
     with pytest.raises(ValueError, match=message):
         predict.block(problem, problem.statistics(point), matrix, block, **options)
@@ -128,11 +134,11 @@ def test_first_layer_matches_simulation(network, matrix):
 
     Means over 12 test sets. One set's outliers and squared alignment fluctuate by 3 % (their
     mean by 1 %), its edges by less; five such deviations are allowed (false alarm below 1e-6).
-    A law without the inactive draws, or an eighth of alpha, fails.
+    A law without the inactive draws, or an eighth of the ratio, fails.
     """
     problem, point = network
     alpha, block = 8.0, (1, 1)
-    predicted = predict.block(problem, problem.statistics(point), matrix, block, alpha=alpha)
+    predicted = predict.block(problem, problem.statistics(point), matrix, block, sample_ratio=alpha)
     assert predicted.outliers.size == 2
     unit = point.W[1] / np.linalg.norm(point.W[1])
     values, squares = [], []
@@ -150,7 +156,7 @@ def test_first_layer_matches_simulation(network, matrix):
         return [*gaps, abs(np.mean(squares) - other.alignment**2) > 0.05]
 
     assert not any(misses(predicted))
-    fewer = predict.block(problem, problem.statistics(point), matrix, block, alpha=alpha / 8)
+    fewer = predict.block(problem, problem.statistics(point), matrix, block, sample_ratio=alpha / 8)
     assert fewer.outliers.size < 2 or all(misses(fewer)[:4])
     # Wrong variant: as many samples per dimension, but all of them active.
     law = predicted.law
@@ -168,7 +174,7 @@ def test_first_layer_matches_simulation(network, matrix):
 def test_second_layer_is_its_population_value(network, matrix):
     """Eigenvalues and alignment against the closed form with control variate; no bulk."""
     problem, point = network
-    predicted = predict.block(problem, problem.statistics(point), matrix, (5, 5), alpha=3.0)
+    predicted = predict.block(problem, problem.statistics(point), matrix, (5, 5), sample_ratio=3.0)
     exact = curvature.population_block(problem, matrix, point, (5, 5)).dense()
     values, vectors = np.linalg.eigh(exact)
     assert predicted.law is None and np.isnan(predicted.edges).all()
@@ -182,7 +188,7 @@ def test_second_layer_is_its_population_value(network, matrix):
         problem.statistics(point),
         matrix,
         (5, 5),
-        alpha=3.0,
+        sample_ratio=3.0,
     )
     assert np.abs(other.outliers[:4] / values[::-1][:4] - 1).min() > 0.02
 
@@ -192,11 +198,11 @@ def test_second_layer_of_a_film(network):
     problem, point = network
     late = problem.statistics(point)
     path = Trajectory(np.array([0.0]), type(late)(*(field[None] for field in late)))
-    film = predict.along(problem, path, alpha=4.0, blocks=[(5, 5), (0, 0)], workers=2)
+    film = predict.along(problem, path, sample_ratio=4.0, blocks=[(5, 5), (0, 0)], workers=2)
     outliers = film.outliers["hessian"][0]
     assert np.isfinite(outliers[0]).all() and outliers.shape == (2, 5)
     assert np.isnan(film.upper["hessian"][0, 0]) and np.isfinite(film.upper["hessian"][0, 1])
-    one = predict.block(problem, late, "hessian", (0, 0), alpha=4.0)
+    one = predict.block(problem, late, "hessian", (0, 0), sample_ratio=4.0)
     np.testing.assert_array_equal(outliers[1, : one.outliers.size], one.outliers)
     assert np.isnan(outliers[1, one.outliers.size :]).all()
 
@@ -213,10 +219,10 @@ def test_silent_neurons_and_exact_data_are_refused(network):
         (u._replace(v=np.zeros(5)), (5, 5), r"block \(5, 5\) .* got a zero parameter"),
     ):
         with pytest.raises(ValueError, match=message):
-            predict.block(problem, statistics, "hessian", block, alpha=4.0)
+            predict.block(problem, statistics, "hessian", block, sample_ratio=4.0)
     exact = TwoLayerMixture.xor(5, 400, precision=np.inf, ridge=0.05)
     with pytest.raises(ValueError, match=r"problem\.precision must be finite"):
-        predict.block(exact, u, "hessian", (0, 0), alpha=4.0)
+        predict.block(exact, u, "hessian", (0, 0), sample_ratio=4.0)
 
 
 def test_outliers_in_a_gap_of_the_bulk_are_not_leading():
@@ -229,10 +235,12 @@ def test_outliers_in_a_gap_of_the_bulk_are_not_leading():
     start = problem.initial_statistics()
     origin = start._replace(R_perp=1e-12 * start.R_perp)
     for alpha, outer, inner in ((3.0, 1, 9), (10.0, 1, 0), (2000.0, 10, 0)):
-        found = predict.block(problem, origin, "g_matrix", (0, 0), alpha=alpha)
+        found = predict.block(problem, origin, "g_matrix", (0, 0), sample_ratio=alpha)
         assert (found.outliers.size, found.inner.size) == (outer, inner)
         assert found.overlaps.size == outer
         assert np.all(found.outliers > found.edges[1]) and np.all(found.inner < found.edges[1])
     np.testing.assert_allclose(
-        predict.block(problem, origin, "g_matrix", (0, 0), alpha=3.0).inner, 0.0021, rtol=0.05
+        predict.block(problem, origin, "g_matrix", (0, 0), sample_ratio=3.0).inner,
+        0.0021,
+        rtol=0.05,
     )

@@ -136,7 +136,7 @@ class MeanField:
     Attributes
     ----------
     problem : MultiIndex
-    delta, step_size : float
+    sample_ratio, step_size : float
     kernels : Kernels
         Means over independent seeds.
     errors : Kernels or None
@@ -153,7 +153,7 @@ class MeanField:
     """
 
     problem: MultiIndex
-    delta: float
+    sample_ratio: float
     step_size: float
     kernels: Kernels
     errors: Kernels | None
@@ -229,7 +229,7 @@ class MeanField:
             weights.append(both[:, index])
             features.append(paths.coordinates @ basis)
         return HardSubspace(
-            np.concatenate(weights), np.concatenate(features), self.delta, side=side
+            np.concatenate(weights), np.concatenate(features), self.sample_ratio, side=side
         )
 
     def statistic(self, step: int, *, neuron: int = 0, hard: ArrayLike | None = None) -> Estimate:
@@ -259,7 +259,7 @@ def solve(
     problem: MultiIndex,
     steps: int,
     *,
-    delta: float,
+    sample_ratio: float,
     step_size: float,
     rng: RNG,
     paths: int = 2**14,
@@ -282,7 +282,7 @@ def solve(
         Its activation must have a second derivative.
     steps : int
         Number T of gradient steps, at least 0.
-    delta : float
+    sample_ratio : float
         Samples per dimension.
     step_size : float
         Learning rate of the risk (for wide networks, of order m).
@@ -328,7 +328,7 @@ def solve(
     Examples
     --------
     >>> from traindyn.problems.multi_index import MultiIndex
-    >>> found = solve(MultiIndex(), 2, delta=4.0, step_size=0.5, rng=0, paths=4000)
+    >>> found = solve(MultiIndex(), 2, sample_ratio=4.0, step_size=0.5, rng=0, paths=4000)
     >>> found.kernels.correlation[2, 2, 0, 0].round(1)
     np.float64(0.9)
     """
@@ -338,7 +338,7 @@ def solve(
     setting = _Setting(
         problem=problem,
         steps=count,
-        delta=_validate.positive("delta", delta),
+        sample_ratio=_validate.positive("sample_ratio", sample_ratio),
         step_size=_validate.positive("step_size", step_size),
         paths=_validate.integer("paths", paths, least=least, most=2**24),
         keep=tuple(
@@ -370,7 +370,7 @@ def solve(
         both = Moments(*(np.mean(each, axis=0) for each in zip(*(run.moments for run in runs))))
     return MeanField(
         problem=problem,
-        delta=setting.delta,
+        sample_ratio=setting.sample_ratio,
         step_size=setting.step_size,
         kernels=Kernels(*(each.mean(axis=0) for each in stacked)),
         errors=Kernels(*map(_standard_error, stacked)) if number > 1 else None,
@@ -404,7 +404,7 @@ class _Setting(NamedTuple):
 
     problem: MultiIndex
     steps: int
-    delta: float
+    sample_ratio: float
     step_size: float
     paths: int
     keep: tuple[int, ...]
@@ -455,7 +455,7 @@ def _run(setting: _Setting, generator: np.random.Generator) -> _Run:
 
 
 def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
-    problem, eta, delta = setting.problem, setting.step_size, setting.delta
+    problem, eta, sample_ratio = setting.problem, setting.step_size, setting.sample_ratio
     m, k, n, total = problem.width, problem.k, setting.paths, setting.steps + 1
     noisy = problem.target.noise > 0
     source = _Innovations(n, k + noisy + total * m, generator)
@@ -484,7 +484,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             raise _diverged(eta, t, train)
         least = min(least, _conditional(t, c, overlap, factor, setting.floor))
         w = overlap[t] @ star + _row(factor[t, : t + 1]) @ _stack(innovations[: t + 1])
-        memory = -eta / delta * r[t] * setting.memory
+        memory = -eta / sample_ratio * r[t] * setting.memory
         v = w + _row(memory[:t]) @ _stack(forces[:t])
         if not np.all(np.isfinite(v)):
             raise _diverged(eta, t, train)
@@ -535,7 +535,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             by_star[t] = inner + gradient
             r_star[t] = by_star[t].mean(axis=2)
         if t + 1 < total:
-            _advance(t, kernels, eta, delta / setting.noise)
+            _advance(t, kernels, eta, sample_ratio / setting.noise)
     return _Run(kernels, weighted, Paths(star.T.copy(), labels, kept), float(least))
 
 
@@ -598,7 +598,7 @@ def _label_slope(problem: MultiIndex, v: Array, labels: Array, star: Array) -> A
     return np.asarray(np.einsum("nj,nk->jkn", by_label, gradient(star)))
 
 
-def _advance(t: int, kernels: Kernels, eta: float, delta: float) -> None:
+def _advance(t: int, kernels: Kernels, eta: float, sample_ratio: float) -> None:
     """Kernels at t + 1 from those up to t."""
     c, overlap, r, c_f, r_f, r_star, _, _ = kernels
     now = slice(0, t + 1)
@@ -611,7 +611,7 @@ def _advance(t: int, kernels: Kernels, eta: float, delta: float) -> None:
     )
     # E[Q(t) Theta(s)^T] / eta for s <= t + 1.
     ahead = slice(0, t + 2)
-    noise = np.einsum("rij,srkj->sik", c_f[t, now], r[ahead, now]) * (eta / delta)
+    noise = np.einsum("rij,srkj->sik", c_f[t, now], r[ahead, now]) * (eta / sample_ratio)
     c[t + 1, now] = (
         c[t, now]
         - eta * np.einsum("rij,rsjk->sik", r_f[t, now], c[now, now])

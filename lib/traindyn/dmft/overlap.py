@@ -139,7 +139,7 @@ def overlap_law(solution: MeanField) -> OverlapLaw:
         return np.asarray(kernel.transpose(0, 1, 2, 4, 3, 5).reshape(total, total, size, size))
 
     response = matrices(moments.force_response)
-    noise = matrices(moments.force_correlation) / solution.delta
+    noise = matrices(moments.force_correlation) / solution.sample_ratio
     # Column block 0 responds to x(0), block s + 1 to q(s).
     linear = np.zeros((total, total, size, size))
     linear[0, 0] = np.eye(size)

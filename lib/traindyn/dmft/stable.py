@@ -43,7 +43,7 @@ _FARTHEST = 10.0
 _DESCENT = 1.04
 _LEAST_RTOL = 1e-12
 _START = 400.0
-"""Samples per dimension where the continuation in delta starts."""
+"""Samples per dimension where the continuation in sample ratio starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,13 @@ class StableLimit:
 
     Attributes
     ----------
-    delta : float
+    sample_ratio : float
     q : float
         Squared norm of the neuron.
     kappa : float
         Variance parameter of the proximal map.
     stability : float
-        ``delta E[T^2]``; the limit describes the dynamics if it is below one.
+        ``sample_ratio E[T^2]``; the limit describes the dynamics if it is below one.
     train_loss, test_loss : float
     hessian : HardSubspace
         The Hessian's left side: `statistic` above one means an informative negative
@@ -67,7 +67,7 @@ class StableLimit:
         Last residual of the two equations, relative.
     """
 
-    delta: float
+    sample_ratio: float
     q: float
     kappa: float
     stability: float
@@ -84,24 +84,24 @@ class StableLimit:
 
 def stable_limit(
     problem: MultiIndex,
-    delta: float,
+    sample_ratio: float,
     *,
     rule: Rule | None = None,
     start: tuple[float, float] | None = None,
 ) -> StableLimit:
-    """Solve the equations of the limit at one delta.
+    """Solve the equations of the limit at one sample ratio.
 
     Parameters
     ----------
     problem : MultiIndex
         One neuron; all directions hard.
-    delta : float
+    sample_ratio : float
         Samples per dimension.
     rule : Rule, optional
         Of dimension k + 1 (one more with label noise): the coordinates, then Z.
         Default: tensor Gauss-Hermite.
     start : (float, float), optional
-        q and kappa of a neighbouring delta. Default: continuation from a large one.
+        q and kappa of a neighbouring sample ratio. Default: continuation from a large one.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def stable_limit(
     (True, 0.04)
     """
     equations = _Equations(problem, rule)
-    d = _validate.positive("delta", delta)
+    d = _validate.positive("sample_ratio", sample_ratio)
     if start is not None:
         q, kappa = _validate.finite("start", start, shape=(2,)).tolist()
         if q <= 0 or kappa <= 0:
@@ -143,14 +143,14 @@ def stable_limit(
 def stable_threshold(
     problem: MultiIndex, start: float, *, rule: Rule | None = None, rtol: float = 1e-6
 ) -> StableLimit:
-    """Find delta_NN in closed form: the least delta with an informative negative eigenvalue.
+    """Find delta_NN in closed form: the least sample ratio with an informative negative eigenvalue.
 
     Parameters
     ----------
     problem : MultiIndex
         One neuron; all directions hard.
     start : float
-        A delta above the threshold; the search goes down from there, because the limit may
+        A sample ratio above the threshold; the search goes down from there, because the limit may
         cease to exist below.
     rule : Rule, optional
         As for :func:`stable_limit`.
@@ -160,7 +160,7 @@ def stable_threshold(
     Returns
     -------
     StableLimit
-        At the threshold, ``.delta``.
+        At the threshold, ``.sample_ratio``.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def stable_threshold(
     Examples
     --------
     >>> from traindyn.problems.multi_index import MultiIndex
-    >>> round(stable_threshold(MultiIndex(second_layer=[8.0]), 7.0).delta, 2)
+    >>> round(stable_threshold(MultiIndex(second_layer=[8.0]), 7.0).sample_ratio, 2)
     5.95
     """
     tolerance = _validate.number("rtol", rtol)
@@ -186,35 +186,37 @@ def stable_threshold(
             f"at {start:g}"
         )
     while True:
-        below = _next(problem, above, above.delta / _DESCENT, rule)
+        below = _next(problem, above, above.sample_ratio / _DESCENT, rule)
         if _criterion(below) < 1:
             break
         above = below
     near = above
 
-    def gap(delta: float) -> float:
+    def gap(sample_ratio: float) -> float:
         nonlocal near
-        near = _next(problem, near, delta, rule)
+        near = _next(problem, near, sample_ratio, rule)
         return _criterion(near) - 1
 
-    root = float(brentq(gap, below.delta, above.delta, xtol=1e-12, rtol=tolerance))
+    root = float(brentq(gap, below.sample_ratio, above.sample_ratio, xtol=1e-12, rtol=tolerance))
     found = _next(problem, near, root, rule)
     if not found.stable:
         raise FloatingPointError(
-            f"problem must be stable at its threshold for the closed form, got delta E[T^2] = "
-            f"{found.stability:.4g} >= 1 at delta = {root:.4g}: extrapolate the thresholds of "
-            f"finite times instead"
+            f"problem must be stable at its threshold for the closed form, got sample_ratio "
+            f"E[T^2] = {found.stability:.4g} >= 1 at sample_ratio = {root:.4g}: extrapolate the "
+            f"thresholds of finite times instead"
         )
     return found
 
 
-def _next(problem: MultiIndex, known: StableLimit, delta: float, rule: Rule | None) -> StableLimit:
-    return stable_limit(problem, delta, rule=rule, start=(known.q, known.kappa))
+def _next(
+    problem: MultiIndex, known: StableLimit, sample_ratio: float, rule: Rule | None
+) -> StableLimit:
+    return stable_limit(problem, sample_ratio, rule=rule, start=(known.q, known.kappa))
 
 
 def _criterion(limit: StableLimit) -> float:
     """Largest eigenvalue of P at z = 0, whatever the sign of the edge."""
-    return float(np.linalg.eigvalsh(limit.hessian.matrix(limit.delta * limit.kappa))[-1])
+    return float(np.linalg.eigvalsh(limit.hessian.matrix(limit.sample_ratio * limit.kappa))[-1])
 
 
 def _mirrored(problem: MultiIndex, nodes: Array) -> NDArray[np.intp]:
@@ -313,7 +315,7 @@ class _Equations:
         )
 
     def solve(
-        self, delta: float, q: float, kappa: float, tolerance: float = _TOLERANCE
+        self, sample_ratio: float, q: float, kappa: float, tolerance: float = _TOLERANCE
     ) -> StableLimit:
         """Damped iteration from a guess."""
         v = np.sqrt(q) * self.z
@@ -326,36 +328,37 @@ class _Equations:
             if curvature.min() <= -1:
                 raise FloatingPointError(
                     f"the proximal map must be single-valued, got 1 + kappa G = "
-                    f"{1 + curvature.min():.3g} at delta = {delta:.4g} (last residual "
-                    f"{residual:.3g})"
+                    f"{1 + curvature.min():.3g} at sample_ratio = {sample_ratio:.4g} "
+                    f"(last residual {residual:.3g})"
                 )
             t = curvature / (1 + curvature)
-            share = delta * float(self.weights @ t)
-            new_q = delta * kappa**2 * float(self.weights @ self.slope(v) ** 2)
+            share = sample_ratio * float(self.weights @ t)
+            new_q = sample_ratio * kappa**2 * float(self.weights @ self.slope(v) ** 2)
             residual = max(abs(share - 1), abs(new_q - q) / max(new_q, 1e-12))
             if residual <= tolerance:
                 break
-            # E[T] = 1 / delta wants another kappa; a bounded factor keeps the branch.
+            # E[T] = 1 / sample_ratio wants another kappa; a bounded factor keeps the branch.
             factor = float(np.clip(1 / share if share > 0 else 2.0, 0.5, 2.0)) ** 0.5
             damped = (q + new_q) / 2, kappa * factor
             q, kappa = mixing.next((q, kappa), damped) if residual < _NEAR else damped
         else:
             raise FloatingPointError(
                 f"the equations of the limit must converge, got a residual of {residual:.3g} "
-                f"after {_MAX_ITERATIONS} iterations at delta = {delta:.4g}; where neurons grow "
-                f"at large delta there is no stable limit, and finite times must be extrapolated"
+                f"after {_MAX_ITERATIONS} iterations at sample_ratio = {sample_ratio:.4g}; where "
+                f"neurons grow at a large sample ratio there is no stable limit, and finite times "
+                f"must be extrapolated"
             )
         loss, (labels, weights) = self.problem.loss.value, self.full
         v, w = v[self.back], w[self.back]
         return StableLimit(
-            delta=delta,
+            sample_ratio=sample_ratio,
             q=q,
             kappa=kappa,
-            stability=delta * float(self.weights @ t**2),
+            stability=sample_ratio * float(self.weights @ t**2),
             train_loss=float(weights @ loss(labels, self.problem.predict(v[:, None]))),
             test_loss=float(weights @ loss(labels, self.problem.predict(w[:, None]))),
             hessian=HardSubspace(
-                curvature[self.back] / kappa, self.coordinates, delta, probabilities=weights
+                curvature[self.back] / kappa, self.coordinates, sample_ratio, probabilities=weights
             ),
             residual=residual,
         )

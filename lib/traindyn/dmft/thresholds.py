@@ -1,11 +1,12 @@
 r"""Thresholds: from how many samples per dimension on the Hessian is informative.
 
-:math:`\delta^*(t)` is the least delta at which the Hessian after t steps has an informative
+:math:`\delta^*(t)` is the least sample ratio at which the Hessian after t steps has an informative
 negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
 :class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
-delta, so a quadratic through a few values finds it; all deltas share their random numbers, and
-every seed has its own root, which gives the error. :math:`\delta_{NN} = \lim_{t \to \infty} \min_j
-\delta_j^*(t)` (MW C1, restricted to eigenvalues below min(0, edge)).
+the sample ratio, so a quadratic through a few values finds it; all ratios share their random
+numbers, and every seed has its own root, which gives the error.
+:math:`\delta_{NN} = \lim_{t \to \infty} \min_j \delta_j^*(t)` (MW C1, restricted to eigenvalues
+below min(0, edge)).
 
 The cost of the mean-field equations grows like the cube of the number of steps.
 """
@@ -55,7 +56,7 @@ class Threshold:
     value : float
     error : float
         Standard error over seeds.
-    deltas : ndarray, shape (D,)
+    sample_ratios : ndarray, shape (D,)
         Where the criterion was evaluated, increasing.
     statistics : ndarray, shape (D, seeds)
         Its values.
@@ -63,7 +64,7 @@ class Threshold:
 
     value: float
     error: float
-    deltas: Array
+    sample_ratios: Array
     statistics: Array
 
 
@@ -75,15 +76,15 @@ class Thresholds:
     ----------
     steps : ndarray of int, shape (S,)
     values, errors : ndarray, shape (S,)
-        NaN where the deltas given do not bracket the threshold.
-    deltas : ndarray, shape (D,)
+        NaN where the sample_ratios given do not bracket the threshold.
+    sample_ratios : ndarray, shape (D,)
     statistics : ndarray, shape (D, S, seeds)
     """
 
     steps: Array
     values: Array
     errors: Array
-    deltas: Array
+    sample_ratios: Array
     statistics: Array
 
 
@@ -147,7 +148,7 @@ def initial_threshold(
         side = HardSubspace(curvature, z @ basis, np.exp(log_delta), probabilities=weights)
         return side.statistic - 1
 
-    # From below: the criterion need not hold for all larger deltas, as a positive definite
+    # From below: the criterion need not hold for all larger sample_ratios, as a positive definite
     # Hessian, averaged over many samples, has no negative outlier.
     ladder = np.arange(np.log(_LEAST), np.log(_LARGEST), np.log(_LADDER))
     for low, high in pairwise(ladder.tolist()):
@@ -180,7 +181,7 @@ def delta_star(
     step_size : float
         Learning rate of the risk (for wide networks, of order m).
     rng : int, SeedSequence or Generator
-        The same numbers are used at every delta.
+        The same numbers are used at every sample ratio.
     start : float, optional
         A guess. Default: the threshold at initialisation.
     neuron : int, optional
@@ -213,37 +214,37 @@ def delta_star(
     entropy = _seed(rng)
     table: dict[float, Array] = {}
 
-    def evaluate(delta: float) -> float:
-        table[delta] = _table(
-            problem, [last], delta, step_size, entropy, neuron, basis, paths, seeds, workers
+    def evaluate(sample_ratio: float) -> float:
+        table[sample_ratio] = _table(
+            problem, [last], sample_ratio, step_size, entropy, neuron, basis, paths, seeds, workers
         )[0]
-        return float(table[delta].mean())
+        return float(table[sample_ratio].mean())
 
-    delta, value = guess, evaluate(guess)
+    sample_ratio, value = guess, evaluate(guess)
     ratio = _LADDER if value < 1 else 1 / _LADDER
-    previous = delta
+    previous = sample_ratio
     while (value < 1) == (ratio > 1):
-        previous, delta = delta, delta * ratio
-        if not _LEAST < delta < _LARGEST:
+        previous, sample_ratio = sample_ratio, sample_ratio * ratio
+        if not _LEAST < sample_ratio < _LARGEST:
             raise ValueError(
                 f"problem must have a threshold in ({_LEAST:g}, {_LARGEST:g}) after {last} steps, "
-                f"got a criterion of {value:.3g} at delta = {previous:.3g}"
+                f"got a criterion of {value:.3g} at sample_ratio = {previous:.3g}"
             )
-        value = evaluate(delta)
-    low, high = sorted((previous, delta))
+        value = evaluate(sample_ratio)
+    low, high = sorted((previous, sample_ratio))
     near = np.linspace(low, high, 4)
     for each in near[1:-1]:
         evaluate(float(each))
-    deltas = np.array([low, *near[1:-1], high])
-    statistics = np.array([table[float(each)] for each in deltas])
-    roots = np.array([crossing(deltas, column) for column in statistics.T])
-    return Threshold(float(roots.mean()), _error(roots), deltas, statistics)
+    sample_ratios = np.array([low, *near[1:-1], high])
+    statistics = np.array([table[float(each)] for each in sample_ratios])
+    roots = np.array([crossing(sample_ratios, column) for column in statistics.T])
+    return Threshold(float(roots.mean()), _error(roots), sample_ratios, statistics)
 
 
 def threshold_curve(
     problem: MultiIndex,
     steps: Sequence[int],
-    deltas: ArrayLike,
+    sample_ratios: ArrayLike,
     *,
     step_size: float,
     rng: RNG,
@@ -253,7 +254,7 @@ def threshold_curve(
     seeds: int = 4,
     workers: int | None = None,
 ) -> Thresholds:
-    """Thresholds at several steps, from one solution per delta.
+    """Thresholds at several steps, from one solution per sample ratio.
 
     Parameters
     ----------
@@ -261,7 +262,7 @@ def threshold_curve(
         As for :func:`delta_star`.
     steps : sequence of int
         Numbers of gradient steps, at least one of them; 0 is the start.
-    deltas : array_like, shape (D,)
+    sample_ratios : array_like, shape (D,)
         Increasing, at least three; a step whose threshold they do not bracket is NaN.
     step_size, rng, neuron, hard, paths, seeds, workers
         As for :func:`delta_star`.
@@ -275,7 +276,7 @@ def threshold_curve(
     ValueError, FloatingPointError
         As for :func:`delta_star`.
     """
-    grid = _grid(deltas)
+    grid = _grid(sample_ratios)
     basis = hard_basis(problem, hard)
     listed = _validate.listed("steps", steps)
     if not listed:
@@ -299,18 +300,18 @@ def threshold_curve(
     return Thresholds(np.array(wanted), values, errors, grid, statistics)
 
 
-def half_point(deltas: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Estimate:
-    r"""Where a success probability that rises with delta is one half, by logistic regression.
+def half_point(sample_ratios: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Estimate:
+    r"""Where a success probability that rises with the ratio is one half, by logistic regression.
 
     Maximises the likelihood of :math:`p = 1 / (1 + \exp(-b(\delta - \delta_{1/2})))` with
-    Jeffreys' prior, which keeps estimates finite where no delta has both outcomes.
+    Jeffreys' prior, which keeps estimates finite where no sample ratio has both outcomes.
 
     Parameters
     ----------
-    deltas : array_like, shape (D,)
+    sample_ratios : array_like, shape (D,)
         Increasing, at least two.
     successes, trials : array_like of int, shape (D,)
-        How many of how many at each delta; at least one trial each.
+        How many of how many at each sample ratio; at least one trial each.
 
     Returns
     -------
@@ -328,12 +329,13 @@ def half_point(deltas: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Es
     >>> print(f"{found.value:.2f} {found.error:.2f}")
     5.50 0.17
     """
-    grid = _validate.increasing("deltas", deltas)
+    grid = _validate.increasing("sample_ratios", sample_ratios)
     hits = _validate.finite("successes", successes, shape=(grid.size,))
     total = _validate.finite("trials", trials, shape=(grid.size,))
     if grid.size < 2 or np.any(hits < 0) or np.any(hits > total) or np.any(total < 1):
         raise ValueError(
-            f"successes must lie between 0 and trials at two deltas or more, got {hits} of {total}"
+            f"successes must lie between 0 and trials at two sample_ratios or more, got {hits} of "
+            f"{total}"
         )
     centre, scale = grid.mean(), grid.std()
     rows = np.stack([np.ones(grid.size), (grid - centre) / scale], axis=1)
@@ -355,22 +357,22 @@ def half_point(deltas: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Es
     }
     b = minimize(loss, np.zeros(2), method="Nelder-Mead", options=options).x
     if b[1] <= 0:
-        raise ValueError(f"successes must rise with delta, got frequencies {hits / total}")
+        raise ValueError(f"successes must rise with sample_ratio, got frequencies {hits / total}")
     root = -b[0] / b[1]
     gradient = np.array([-1.0, -root]) / b[1]
     variance = gradient @ np.linalg.solve(information(b), gradient)
     return Estimate(np.asarray(centre + scale * root), np.asarray(scale * np.sqrt(variance)))
 
 
-def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
-    """Where a smooth increasing function of delta reaches one, by a quadratic fit.
+def crossing(sample_ratios: ArrayLike, statistics: ArrayLike) -> float:
+    """Where a smooth increasing function of the sample ratio reaches one, by a quadratic fit.
 
     Parameters
     ----------
-    deltas : array_like, shape (D,)
+    sample_ratios : array_like, shape (D,)
         Increasing, at least three.
     statistics : array_like, shape (D,)
-        Values of the function at the deltas; noise is smoothed by the fit.
+        Values of the function at the sample_ratios; noise is smoothed by the fit.
 
     Returns
     -------
@@ -379,17 +381,17 @@ def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If the fit does not reach one near the deltas.
+        If the fit does not reach one near the sample_ratios.
 
     Examples
     --------
     >>> round(crossing([1.0, 2.0, 3.0, 4.0], [0.5, 0.8, 1.2, 1.7]), 9)
     2.531128874
     """
-    grid = _validate.increasing("deltas", deltas)
+    grid = _validate.increasing("sample_ratios", sample_ratios)
     values = _validate.finite("statistics", statistics, shape=(grid.size,))
     if grid.size < 3:
-        raise ValueError(f"deltas must be at least three, got {grid.size}")
+        raise ValueError(f"sample_ratios must be at least three, got {grid.size}")
     middle, half = (grid[0] + grid[-1]) / 2, (grid[-1] - grid[0]) / 2
     fit = np.polynomial.Polynomial.fit(grid, values, 2, domain=[grid[0], grid[-1]])
     roots = (fit - 1).roots()
@@ -397,18 +399,18 @@ def crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
     rising = real[fit.deriv()(real) > 0]
     if rising.size == 0 or abs(rising[0] - middle) > 2 * half:
         raise ValueError(
-            f"statistics must reach one near the deltas {grid[0]:g} to {grid[-1]:g}, got "
+            f"statistics must reach one near the sample_ratios {grid[0]:g} to {grid[-1]:g}, got "
             f"{values.min():.4g} to {values.max():.4g}"
         )
     return float(rising[0])
 
 
-def local_crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
-    """Where a function of delta reaches one, from the four values around its last sign change.
+def local_crossing(sample_ratios: ArrayLike, statistics: ArrayLike) -> float:
+    """Where a function of the ratio reaches one, from the four values around its last change.
 
     Parameters
     ----------
-    deltas : array_like, shape (D,)
+    sample_ratios : array_like, shape (D,)
         Increasing, at least three.
     statistics : array_like, shape (D,)
         Below one somewhere.
@@ -422,7 +424,7 @@ def local_crossing(deltas: ArrayLike, statistics: ArrayLike) -> float:
     ValueError
         As :func:`crossing`, or if no value is below one.
     """
-    grid = _validate.increasing("deltas", deltas)
+    grid = _validate.increasing("sample_ratios", sample_ratios)
     values = _validate.finite("statistics", statistics, shape=(grid.size,))
     near = crossing_window(values)
     return crossing(grid[near], values[near])
@@ -434,7 +436,7 @@ def crossing_window(statistics: ArrayLike) -> slice:
     Parameters
     ----------
     statistics : array_like, shape (D,)
-        Values of a function that rises through one, in the order of delta.
+        Values of a function that rises through one, in the order of the sample ratios.
 
     Returns
     -------
@@ -516,7 +518,7 @@ def extrapolate(times: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
 def _table(
     problem: MultiIndex,
     steps: list[int],
-    delta: float,
+    sample_ratio: float,
     step_size: float,
     entropy: np.random.SeedSequence,
     neuron: int | None,
@@ -525,11 +527,11 @@ def _table(
     seeds: int,
     workers: int | None,
 ) -> Array:
-    """Criterion at one delta, shape (steps, seeds); the largest over neurons if none is named."""
+    """Criterion at one ratio, shape (steps, seeds); the largest over neurons if none is named."""
     found = solve(
         problem,
         max(steps),
-        delta=delta,
+        sample_ratio=sample_ratio,
         step_size=step_size,
         # A fresh copy: spawning changes it.
         rng=np.random.SeedSequence(entropy.entropy, spawn_key=entropy.spawn_key),
@@ -553,10 +555,10 @@ def _table(
     )
 
 
-def _grid(deltas: ArrayLike) -> Array:
-    grid = _validate.increasing("deltas", deltas)
+def _grid(sample_ratios: ArrayLike) -> Array:
+    grid = _validate.increasing("sample_ratios", sample_ratios)
     if grid.size < 3 or grid[0] <= 0:
-        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+        raise ValueError(f"sample_ratios must be at least three positive numbers, got {grid}")
     return grid
 
 

@@ -3,7 +3,7 @@ r"""The hard-subspace criterion: which outliers of a weighted covariance are inf
 The matrix is :math:`H = \frac1n \sum_i G_i x_i x_i^T` with :math:`x_i \sim N(0, I_d)`,
 :math:`n / d \to \delta`, and weights that depend on finitely many projections of
 :math:`x_i`, among them the r *hard* coordinates :math:`s_i`. It is the matrix of
-:mod:`traindyn.laws.weighted` with ``ratio = 1 / delta``, seen from one side of its bulk. In
+:mod:`traindyn.laws.weighted` with ``ratio = 1 / sample_ratio``, seen from one side of its bulk. In
 the variable :math:`a = -1/b > 0` of that module, and with :math:`T_a = a G / (\delta + a G)`,
 
 .. math:: z = \psi(a) = \frac{\delta E[T_a] - 1}{a}, \qquad
@@ -54,7 +54,7 @@ class HardSubspace:
         :meth:`~traindyn.problems.multi_index.model.MultiIndex.require_bounded_curvature`).
     features : array_like, shape (N,) or (N, r)
         The hard coordinates s of the same draws, on an orthonormal basis.
-    delta : float
+    sample_ratio : float
         Samples per dimension, ``n / d > 0``.
     probabilities : array_like, shape (N,), optional
         Of the draws; uniform unless given.
@@ -68,13 +68,13 @@ class HardSubspace:
 
     Examples
     --------
-    The optimal weights of phase retrieval have their threshold at delta = 1/2:
+    The optimal weights of phase retrieval have their threshold at sample ratio = 1/2:
 
     >>> from traindyn.gaussian import gauss_hermite
-    >>> rule, delta = gauss_hermite(1, 64), 2.0
+    >>> rule, sample_ratio = gauss_hermite(1, 64), 2.0
     >>> s = rule.nodes[:, 0]
-    >>> weights = -(s**2 - 1) / (s**2 - 1 + np.sqrt(2 * delta))
-    >>> side = HardSubspace(weights, s, delta, probabilities=rule.weights)
+    >>> weights = -(s**2 - 1) / (s**2 - 1 + np.sqrt(2 * sample_ratio))
+    >>> side = HardSubspace(weights, s, sample_ratio, probabilities=rule.weights)
     >>> print(round(side.edge_parameter, 9), round(side.statistic, 9))
     2.0 2.0
     """
@@ -83,7 +83,7 @@ class HardSubspace:
         self,
         weights: ArrayLike,
         features: ArrayLike,
-        delta: float,
+        sample_ratio: float,
         *,
         probabilities: ArrayLike | None = None,
         side: str = "left",
@@ -98,7 +98,7 @@ class HardSubspace:
                 f"features must have shape ({given.size},) or ({given.size}, r >= 1), "
                 f"got {np.shape(features)}"
             )
-        self.delta = _validate.positive("delta", delta)
+        self.sample_ratio = _validate.positive("sample_ratio", sample_ratio)
         self.side = str(_validate.choice("side", side, ("left", "right")))
         if probabilities is None:
             masses = None
@@ -120,38 +120,40 @@ class HardSubspace:
             (first == second)[:, None] - (rows[:, first] * rows[:, second]).T
         )
         share = np.full(given.size, 1 / given.size) if masses is None else masses
-        self._share = self.delta * share
+        self._share = self.sample_ratio * share
         self._defects = products * self._share
 
     def __repr__(self) -> str:
         return (
             f"HardSubspace(<{self._given.size} draws of {self.rank} hard coordinates>, "
-            f"delta={self.delta!r}, side={self.side!r})"
+            f"sample_ratio={self.sample_ratio!r}, side={self.side!r})"
         )
 
     @cached_property
     def law(self) -> WeightedMarchenkoPastur:
         """Limit law of all eigenvalues (MW C6): density, cdf, every edge."""
-        return WeightedMarchenkoPastur(self._given, 1 / self.delta, probabilities=self._masses)
+        return WeightedMarchenkoPastur(
+            self._given, 1 / self.sample_ratio, probabilities=self._masses
+        )
 
     @cached_property
     def edge_parameter(self) -> float:
         """The parameter a_c of the edge; infinite if the edge is a hard one, at zero."""
         lowest = float(self._weights.min())
         if lowest < 0:
-            high = self.delta / -lowest * (1 - _TOLERANCE)
+            high = self.sample_ratio / -lowest * (1 - _TOLERANCE)
             if self._second(high)[0] <= 1:
                 return high
         else:
             if self._share[self._weights > 0].sum() <= 1:
                 return float("inf")
-            high = self.delta / float(self._weights.max())
+            high = self.sample_ratio / float(self._weights.max())
             while self._second(high)[0] <= 1:
                 high *= 2
         low = high / 2
         while self._second(low)[0] >= 1:
             low /= 2
-        # In b = -1/a, Newton on (delta E[T^2])^(-1/2) - 1: a power mean of distances to poles,
+        # In b = -1/a, Newton on (ratio E[T^2])^(-1/2) - 1: a power mean of distances to poles,
         # so concave; kept inside the bracket.
         low, high = -1 / low, -1 / high
         b = new = low
@@ -204,7 +206,7 @@ class HardSubspace:
 
     @cached_property
     def stability(self) -> float:
-        """``delta E[T^2]`` at `end_parameter`: one at a negative edge, less at a positive."""
+        """``sample_ratio E[T^2]`` at `end_parameter`: 1 at a negative edge, less at a positive."""
         return float(self._share @ self._t(self.end_parameter) ** 2)
 
     @cached_property
@@ -227,7 +229,7 @@ class HardSubspace:
             basis = np.linalg.eigh(self.matrix(a))[1][:, ::-1][:, first:last]
             squares = self._t(a) ** 2
             free = 1 - float(self._share @ squares)
-            # delta E[T^2 s s^T] = delta E[T^2] I - delta E[T^2 (I - s s^T)].
+            # E[T^2 s s^T] = E[T^2] I - E[T^2 (I - s s^T)], times the ratio.
             captured = np.empty((self.rank, self.rank))
             captured[self._pairs] = -(self._defects @ squares)
             captured.T[self._pairs] = captured[self._pairs]
@@ -261,21 +263,23 @@ class HardSubspace:
         """T_a of every draw."""
         if np.isinf(a):
             return np.asarray(self._weights > 0, dtype=np.float64)
-        return np.asarray(1 - self.delta / (self.delta + a * self._weights))
+        return np.asarray(1 - self.sample_ratio / (self.sample_ratio + a * self._weights))
 
     def _second(self, a: float) -> tuple[float, float]:
-        """``delta E[T^2]`` and its derivative in b = -1/a."""
-        ratio = self._weights / (self.delta + a * self._weights)
+        """``sample_ratio E[T^2]`` and its derivative in b = -1/a."""
+        ratio = self._weights / (self.sample_ratio + a * self._weights)
         terms = self._share * ratio * ratio
-        return a * a * float(terms.sum()), 2 * a**3 * self.delta * float(
-            np.dot(terms, 1 / (self.delta + a * self._weights))
+        return a * a * float(terms.sum()), 2 * a**3 * self.sample_ratio * float(
+            np.dot(terms, 1 / (self.sample_ratio + a * self._weights))
         )
 
     def _level(self, a: float) -> float:
         """psi(a)."""
         if np.isinf(a):
             return 0.0
-        return float(self._share @ (self._weights / (self.delta + a * self._weights))) - 1 / a
+        return (
+            float(self._share @ (self._weights / (self.sample_ratio + a * self._weights))) - 1 / a
+        )
 
     def _root(self, j: int, end: float) -> float:
         """Find the parameter at which the j-th largest eigenvalue of P is one."""

@@ -90,7 +90,7 @@ def block(
     matrix: Matrix,
     block: Block,
     *,
-    alpha: float,
+    sample_ratio: float,
     rule: Rule | None = None,
 ) -> BlockPrediction:
     """Predict the spectrum of one diagonal block at given summary statistics.
@@ -105,7 +105,7 @@ def block(
         Which of the two; neither contains the ridge.
     block : Block
         A diagonal block, one of ``problem.blocks``.
-    alpha : float
+    sample_ratio : float
         Samples per dimension, M/d.
     rule : Rule, optional
         Gaussian rule of the dimension of the embedded problem;
@@ -118,15 +118,15 @@ def block(
     Raises
     ------
     ValueError
-        If `alpha` or the problem's precision is not positive and finite, the block is not
+        If `sample_ratio` or the problem's precision is not positive and finite, the block is not
         diagonal, its weights or its parameter are zero, or the dimension of `rule` does not fit.
     """
-    alpha = _validate.positive("alpha", alpha)
-    return _predict(problem, Embedding(problem, statistics, rule), matrix, block, alpha)
+    sample_ratio = _validate.positive("sample_ratio", sample_ratio)
+    return _predict(problem, Embedding(problem, statistics, rule), matrix, block, sample_ratio)
 
 
 def _predict(
-    problem: Problem, embedding: Embedding, matrix: Matrix, block: Block, alpha: float
+    problem: Problem, embedding: Embedding, matrix: Matrix, block: Block, sample_ratio: float
 ) -> BlockPrediction:
     """Predict one block of an embedded problem."""
     require(problem, "spectra.predict", "blocks", "parameter", "outlier_count")
@@ -146,7 +146,8 @@ def _predict(
             weights,
             probabilities=embedding.masses,
             # the bulk lives on the complement of the span
-            ratio=(problem.dimension - embedding.small.dimension) / (alpha * problem.dimension),
+            ratio=(problem.dimension - embedding.small.dimension)
+            / (sample_ratio * problem.dimension),
             variance=1 / precision,
         )
         found = law.outliers(features)
@@ -184,7 +185,7 @@ def along(
     problem: Problem,
     trajectory: Trajectory[Any],
     *,
-    alpha: float,
+    sample_ratio: float,
     matrices: Sequence[Matrix] = MATRICES,
     blocks: Sequence[Block] | None = None,
     rule: Rule | None = None,
@@ -198,7 +199,7 @@ def along(
         As in :func:`block`.
     trajectory : Trajectory
         Usually of the effective dynamics; its statistics have leading axis T.
-    alpha : float
+    sample_ratio : float
         Samples per dimension, M/d.
     matrices : sequence of {"hessian", "g_matrix"}
         Which to predict; both unless given.
@@ -218,7 +219,7 @@ def along(
     ValueError
         As :func:`block`.
     """
-    alpha = _validate.positive("alpha", alpha)
+    sample_ratio = _validate.positive("sample_ratio", sample_ratio)
     require(problem, "spectra.predict.along", "blocks")
     chosen = tuple(problem.blocks if blocks is None else blocks)
     kind: Any = type(trajectory.statistics)
@@ -227,7 +228,9 @@ def along(
         statistics = kind(*(values[index] for values in trajectory.statistics))
         embedding = Embedding(problem, statistics, rule)
         return [
-            _predict(problem, embedding, matrix, b, alpha) for matrix in matrices for b in chosen
+            _predict(problem, embedding, matrix, b, sample_ratio)
+            for matrix in matrices
+            for b in chosen
         ]
 
     found = parallel.map_ordered(

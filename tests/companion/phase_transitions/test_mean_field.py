@@ -87,7 +87,7 @@ def test_against_theory():
         runs.append(measure(PAIR, data, start, steps, step_size=eta, probes=[0, 2], rng=seed))
 
     def far(wanted):
-        theory = solve(PAIR, steps, delta=wanted, step_size=eta, rng=0, paths=8192).kernels
+        theory = solve(PAIR, steps, sample_ratio=wanted, step_size=eta, rng=0, paths=8192).kernels
         worst = 0.0
         for name in ("correlation", "force_correlation", "response", "force_response"):
             values = np.array([getattr(run, name) for run in runs])

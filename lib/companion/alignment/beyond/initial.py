@@ -16,7 +16,7 @@ from traindyn.laws import MarchenkoPastur
 __all__ = ["g_threshold", "hessian_law", "hessian_spike", "hessian_threshold"]
 
 
-def hessian_law(k: int, precision: float, alpha: float) -> MarchenkoPastur:
+def hessian_law(k: int, precision: float, sample_ratio: float) -> MarchenkoPastur:
     r"""Law of the bulk of a diagonal Hessian block at the origin.
 
     Parameters
@@ -25,7 +25,7 @@ def hessian_law(k: int, precision: float, alpha: float) -> MarchenkoPastur:
         Number of classes, equally likely.
     precision : float
         Inverse noise variance (lambda).
-    alpha : float
+    sample_ratio : float
         Samples per dimension.
 
     Returns
@@ -37,7 +37,8 @@ def hessian_law(k: int, precision: float, alpha: float) -> MarchenkoPastur:
     k = _validate.integer("k", k, least=2)
     weight = (1 - 1 / k) / k
     return MarchenkoPastur(
-        1 / _validate.positive("alpha", alpha), weight / _validate.positive("precision", precision)
+        1 / _validate.positive("sample_ratio", sample_ratio),
+        weight / _validate.positive("precision", precision),
     )
 
 
@@ -48,12 +49,12 @@ def hessian_spike(k: int, precision: float) -> float:
 
 
 def hessian_threshold(k: int, precision: float) -> float:
-    r"""Return the alpha above which a Hessian block has outliers, :math:`(k/\lambda)^2`."""
+    r"""Return the sample ratio above which a Hessian block has outliers, :math:`(k/\lambda)^2`."""
     return hessian_spike(k, precision) ** -2
 
 
 def g_threshold(k: int, precision: float) -> float:
-    r"""Return the alpha above which a G block has its k - 1 small outliers.
+    r"""Return the sample ratio above which a G block has its k - 1 small outliers.
 
     With :math:`c = 1/\alpha`, own weight :math:`w_1 = (1-1/k)^2`, other weight
     :math:`w_2 = 1/k^2`, and s the Stieltjes transform, the bulk map is

@@ -24,7 +24,7 @@ _BATCH_ENTRIES = 2**20
 def limit_resolvent(
     weights: ArrayLike,
     features: ArrayLike,
-    delta: float,
+    sample_ratio: float,
     z: ArrayLike,
     *,
     probabilities: ArrayLike | None = None,
@@ -43,7 +43,7 @@ def limit_resolvent(
         Draws of G.
     features : array_like, shape (N,) or (N, r)
         The hard coordinates of the same draws.
-    delta : float
+    sample_ratio : float
         Samples per dimension.
     z : array_like of complex
         Off the real axis.
@@ -70,13 +70,15 @@ def limit_resolvent(
     >>> bool(np.isclose(entry[0, 0], MarchenkoPastur(0.25).stieltjes(1 + 0.1j)))
     True
     """
-    return _Limit(weights, features, delta, probabilities)(np.asarray(z, dtype=np.complex128))
+    return _Limit(weights, features, sample_ratio, probabilities)(
+        np.asarray(z, dtype=np.complex128)
+    )
 
 
 def limit_share(
     weights: ArrayLike,
     features: ArrayLike,
-    delta: float,
+    sample_ratio: float,
     x: ArrayLike,
     *,
     probabilities: ArrayLike | None = None,
@@ -90,7 +92,7 @@ def limit_share(
 
     Parameters
     ----------
-    weights, features, delta, probabilities
+    weights, features, sample_ratio, probabilities
         As for :func:`limit_resolvent`.
     x : array_like
         Not at an outlier.
@@ -115,7 +117,7 @@ def limit_share(
     """
     levels = _validate.finite("x", x)
     count = _validate.integer("points", points, least=2)
-    limit = _Limit(weights, features, delta, probabilities)
+    limit = _Limit(weights, features, sample_ratio, probabilities)
     edges = limit.law.edges
     nodes, masses = np.polynomial.legendre.leggauss(count)
     share = (nodes + 1) / 2
@@ -178,10 +180,10 @@ class _Limit:
         self,
         weights: ArrayLike,
         features: ArrayLike,
-        delta: float,
+        sample_ratio: float,
         probabilities: ArrayLike | None,
     ) -> None:
-        ratio = 1 / _validate.positive("delta", delta)
+        ratio = 1 / _validate.positive("sample_ratio", sample_ratio)
         self.law = WeightedMarchenkoPastur(weights, ratio, probabilities=probabilities)
         g = _validate.finite("weights", weights, shape=(None,))
         s = _validate.finite("features", features)

@@ -37,7 +37,7 @@ __all__ = ["Price", "price"]
 
 
 class Price(NamedTuple):
-    """Factors of the squared criterion, ``delta * information * stability * share * alignment``.
+    """Factors of the squared criterion, ``ratio * information * stability * share * alignment``.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Price(NamedTuple):
     information : float
         :math:`I_v`; one over it bounds every threshold from below.
     stability : float
-        ``delta E[T^2]``: one unless the edge of the spectrum is positive.
+        ``sample_ratio E[T^2]``: one unless the edge of the spectrum is positive.
     share : float
         Of the second moment of T, what the label alone determines.
     alignment : float
@@ -69,7 +69,7 @@ def price(
     weights: ArrayLike,
     coordinate: ArrayLike,
     labels: ArrayLike,
-    delta: float,
+    sample_ratio: float,
     *,
     probabilities: ArrayLike | None = None,
     cells: int | None = None,
@@ -84,7 +84,7 @@ def price(
         The hard coordinate of the same draws.
     labels : array_like, shape (N,)
         The labels y of the same draws.
-    delta : float
+    sample_ratio : float
         Samples per dimension.
     probabilities : array_like, shape (N,), optional
         Of the draws; uniform unless given.
@@ -106,21 +106,21 @@ def price(
     The optimal weights of phase retrieval pay nothing:
 
     >>> from traindyn.gaussian import gauss_hermite
-    >>> rule, delta = gauss_hermite(1, 64), 2.0
+    >>> rule, sample_ratio = gauss_hermite(1, 64), 2.0
     >>> s = rule.nodes[:, 0]
-    >>> best = -(s**2 - 1) / (s**2 - 1 + np.sqrt(2 * delta))
-    >>> found = price(best, s, s**2, delta, probabilities=rule.weights)
+    >>> best = -(s**2 - 1) / (s**2 - 1 + np.sqrt(2 * sample_ratio))
+    >>> found = price(best, s, s**2, sample_ratio, probabilities=rule.weights)
     >>> print(round(found.information, 9), round(found.factor, 9))
     2.0 1.0
     """
     s = _validate.finite("coordinate", coordinate, shape=(None,))
     g = _validate.finite("weights", weights, shape=(s.size,))
     y = _validate.finite("labels", labels, shape=(s.size,))
-    side = HardSubspace(g, s, delta, probabilities=probabilities)
+    side = HardSubspace(g, s, sample_ratio, probabilities=probabilities)
     mass = np.full(s.size, 1 / s.size) if probabilities is None else np.asarray(probabilities)
     end = side.end_parameter
     # An infinite parameter belongs to an edge at zero: T is then an indicator.
-    t = (g > 0).astype(float) if np.isinf(end) else end * g / (side.delta + end * g)
+    t = (g > 0).astype(float) if np.isinf(end) else end * g / (side.sample_ratio + end * g)
     excess = s * s - 1
     cell = _cells(y, mass * (1 + excess**2), cells)
     share = np.bincount(cell, weights=mass)
@@ -131,7 +131,7 @@ def price(
     return Price(
         statistic=side.statistic,
         information=information,
-        stability=side.delta * second,
+        stability=side.sample_ratio * second,
         share=known / second,
         alignment=product**2 / (known * information),
     )

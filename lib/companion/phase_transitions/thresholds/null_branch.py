@@ -29,7 +29,7 @@ __all__ = ["null_branch_curve"]
 def null_branch_curve(
     problem: MultiIndex,
     steps: Sequence[int],
-    deltas: ArrayLike,
+    sample_ratios: ArrayLike,
     *,
     dimension: int,
     step_size: float,
@@ -47,14 +47,14 @@ def null_branch_curve(
         With hard directions, and weights of the Hessian that are bounded below.
     steps : sequence of int
         Increasing.
-    deltas : array_like, shape (D,)
+    sample_ratios : array_like, shape (D,)
         Increasing, at least three; a step whose threshold they do not bracket is NaN.
     dimension : int
         The criterion is off by O(1/dimension).
     step_size : float
         As in :func:`traindyn.sgd.full_batch.run`.
     rng : int, SeedSequence or Generator
-        Each replica has the same numbers at every delta.
+        Each replica has the same numbers at every ratio.
     neuron, hard
         As for :func:`~traindyn.dmft.thresholds.delta_star`.
     replicas : int, default 8
@@ -74,9 +74,9 @@ def null_branch_curve(
     FloatingPointError
         If gradient descent diverges.
     """
-    grid = _validate.increasing("deltas", deltas)
+    grid = _validate.increasing("sample_ratios", sample_ratios)
     if grid.size < 3 or grid[0] <= 0:
-        raise ValueError(f"deltas must be at least three positive numbers, got {grid}")
+        raise ValueError(f"sample_ratios must be at least three positive numbers, got {grid}")
     basis = hard_basis(problem, hard)
     problem.require_bounded_curvature()
     wanted = _validate.integers("steps", steps, least=0, shape=(None,)).tolist()
@@ -85,17 +85,17 @@ def null_branch_curve(
     dimension = _validate.integer("dimension", dimension, least=problem.k)
     step_size = _validate.positive("step_size", step_size)
     number = _validate.integer("replicas", replicas, least=2)
-    # Common random numbers: every delta starts each replica's generator anew.
+    # Common random numbers: every ratio starts each replica's generator anew.
     seeds = _validate.generator("rng", rng).bit_generator.seed_seq.spawn(number)  # type: ignore[attr-defined]
     neurons = range(problem.width) if neuron is None else (neuron,)
     # Only the neurons are looked at, not the losses that come with them.
     crude = gauss_hermite(problem.k + problem.width + (problem.target.noise > 0), 2)
 
     def one(item: tuple[float, int]) -> list[float]:
-        delta, replica = item
+        ratio, replica = item
         generator = np.random.default_rng(seeds[replica])
         start = problem.initial(dimension, rng=generator)
-        n = max(1, round(delta * dimension))
+        n = max(1, round(ratio * dimension))
         data = problem.sample(n, dimension, rng=generator, dtype=np.float32)
         times = step_size * np.array(wanted, dtype=np.float64)
         found = full_batch.run(

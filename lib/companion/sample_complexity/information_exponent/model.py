@@ -311,12 +311,13 @@ class SingleIndex(ABC):
         rule : Rule, optional
             Not used: the quadrature is that of :meth:`moments`.
         c_delta : float, default 1
-            Not used: the second order of a step does not fluctuate in the limit.
+            Checked and not used: the second order of a step does not fluctuate in the limit.
 
         Returns
         -------
         ndarray, shape (1, 1)
         """
+        _validate.non_negative("c_delta", c_delta)
         return np.atleast_2d(self.moments(np.clip(statistics.m, -1.0, 1.0)).noise)
 
     # ------------------------------------------------------------------ SGD

@@ -52,7 +52,7 @@ def passages(
     problem: SingleIndex,
     levels: ArrayLike,
     *,
-    delta: float,
+    c_delta: float,
     most: int,
     replicas: int,
     rng: RNG,
@@ -69,7 +69,7 @@ def passages(
         Whose loss SGD descends, in dimension N.
     levels : array_like, shape (L,)
         Increasing, in (0, 1); may be empty.
-    delta : float
+    c_delta : float
         Step size, which the algorithm divides by N.
     most : int
         Largest number of steps.
@@ -98,14 +98,14 @@ def passages(
     Examples
     --------
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
-    >>> found = passages(OnlinePCA(1000, signal=2.0), [0.3, 0.6], delta=0.1, most=10**6,
+    >>> found = passages(OnlinePCA(1000, signal=2.0), [0.3, 0.6], c_delta=0.1, most=10**6,
     ...                  replicas=3, rng=0, modulus=True)
     >>> bool(np.all(found.steps[:, 0] <= found.steps[:, 1]))
     True
     """
     replicas = _validate.integer("replicas", replicas, least=1)
     rng = _validate.generator("rng", rng)
-    size = _validate.positive("delta", delta)
+    size = _validate.positive("c_delta", c_delta)
     total = _validate.integer("most", most, least=1)
     marks = _validate.finite("levels", levels, shape=(None,))
     if marks.size:
@@ -189,7 +189,7 @@ def decompose(
     problem: SingleIndex,
     steps: int,
     *,
-    delta: float,
+    c_delta: float,
     replicas: int,
     rng: RNG,
     start: float | None = None,
@@ -203,7 +203,7 @@ def decompose(
         Whose loss SGD descends, in dimension N.
     steps : int
         All are stored.
-    delta, replicas, rng, start, workers
+    c_delta, replicas, rng, start, workers
         As in :func:`passages`.
 
     Returns
@@ -212,7 +212,7 @@ def decompose(
     """
     replicas = _validate.integer("replicas", replicas, least=1)
     rng = _validate.generator("rng", rng)
-    size = _validate.positive("delta", delta)
+    size = _validate.positive("c_delta", c_delta)
     total = _validate.integer("steps", steps, least=1)
     first, one, half, parameters = _prepared(problem, start)
     h = size / problem.dimension

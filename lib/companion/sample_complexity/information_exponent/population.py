@@ -184,7 +184,7 @@ def fisher_consistent(problem: SingleIndex, *, points: int = 200) -> bool:
     return steepest_slope(problem, points=points)[1] < 0
 
 
-def equator(problem: SingleIndex, *, delta: float) -> LinearDiffusion:
+def equator(problem: SingleIndex, *, c_delta: float) -> LinearDiffusion:
     r"""Limit of :math:`\sqrt N\, m` near the equator for information exponents from two on.
 
     .. math:: d\tilde m = \big(-\phi''(0) - \tfrac\delta2 v(0)\big)\tilde m\, dt
@@ -196,7 +196,7 @@ def equator(problem: SingleIndex, *, delta: float) -> LinearDiffusion:
     ----------
     problem : SingleIndex
         Whose population loss is :math:`\phi`.
-    delta : float
+    c_delta : float
         Step size, which the algorithm divides by N; positive.
 
     Returns
@@ -210,13 +210,14 @@ def equator(problem: SingleIndex, *, delta: float) -> LinearDiffusion:
 
     Examples
     --------
-    The stationary variance of PCA below threshold is delta (1 + signal) / (delta - signal):
+    The stationary variance of PCA below threshold is
+    c_delta (1 + signal) / (c_delta - signal):
 
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
-    >>> float(equator(OnlinePCA(100, signal=0.2), delta=0.6).stationary().round(9)[0, 0])
+    >>> float(equator(OnlinePCA(100, signal=0.2), c_delta=0.6).stationary().round(9)[0, 0])
     1.8
     """
-    size = _validate.positive("delta", delta)
+    size = _validate.positive("c_delta", c_delta)
     found = information_exponent(problem)
     if found.order == 1:
         raise ValueError("problem must have an information exponent of at least 2, got 1")
@@ -258,8 +259,8 @@ def critical_step(problem: SingleIndex) -> float:
     return round(-2 * found.derivative / float(problem.moments(0.0).power), 12)
 
 
-def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) -> float:
-    """Time ``steps * delta / N`` that the effective dynamics takes from one overlap to another.
+def travel_time(problem: SingleIndex, low: float, high: float, *, c_delta: float) -> float:
+    """Time ``steps * c_delta / N`` that the effective dynamics takes from one overlap to another.
 
     It is the length of the descent in MDL Theorem 11.12, corrected.
 
@@ -269,7 +270,7 @@ def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) 
         Whose effective dynamics is followed.
     low, high : float
         In (-1, 1), increasing.
-    delta : float
+    c_delta : float
         Zero for gradient flow.
 
     Returns
@@ -280,10 +281,10 @@ def travel_time(problem: SingleIndex, low: float, high: float, *, delta: float) 
     Examples
     --------
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
-    >>> round(travel_time(OnlinePCA(100, signal=1.0), 0.1, 0.9, delta=0.0), 6)
+    >>> round(travel_time(OnlinePCA(100, signal=1.0), 0.1, 0.9, c_delta=0.0), 6)
     1.511283
     """
-    size = _validate.non_negative("delta", delta)
+    size = _validate.non_negative("c_delta", c_delta)
     a, b = _validate.number("low", low), _validate.number("high", high)
     if not -1 < a < b < 1:
         raise ValueError(f"low and high must be increasing in (-1, 1), got {low!r} and {high!r}")

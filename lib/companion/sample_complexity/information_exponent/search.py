@@ -79,7 +79,7 @@ class EscapeLaw:
         _validate.number("delay", self.delay)
 
     def cdf(self, times: ArrayLike) -> Array:
-        """Probability that the level is reached by given times ``steps * delta / N``."""
+        """Probability that the level is reached by given times ``steps * c_delta / N``."""
         grid = _validate.finite("times", times)
         return np.asarray(
             stats.chi2(1).sf(np.exp(2 * self.rate * (self.delay - grid)) / self.spread)
@@ -94,7 +94,7 @@ class EscapeLaw:
         return np.asarray(self.delay - 0.5 * np.log(square) / self.rate)
 
 
-def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw:
+def escape_law(problem: SingleIndex, level: float, *, c_delta: float) -> EscapeLaw:
     """Law of the time at which the modulus of the overlap reaches a level, order two.
 
     It is the length of the search in MDL Theorem 11.12.
@@ -105,7 +105,7 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
         Of information exponent two, with an equator that is left.
     level : float
         In (0.001, 1), below the stable fixed point.
-    delta : float
+    c_delta : float
         Below :func:`~companion.sample_complexity.information_exponent.population.critical_step`.
 
     Returns
@@ -120,7 +120,7 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
     Examples
     --------
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
-    >>> law = escape_law(OnlinePCA(10_000, signal=1.0), 0.5, delta=0.1)
+    >>> law = escape_law(OnlinePCA(10_000, signal=1.0), 0.5, c_delta=0.1)
     >>> law.quantile([0.1, 0.5, 0.9]).round(2).tolist()
     [1.94, 2.44, 3.37]
     """
@@ -130,11 +130,13 @@ def escape_law(problem: SingleIndex, level: float, *, delta: float) -> EscapeLaw
     order = information_exponent(problem).order
     if order != 2:
         raise ValueError(f"problem must have information exponent 2, got {order}")
-    limit = equator(problem, delta=delta)
+    limit = equator(problem, c_delta=c_delta)
     rate, noise = float(limit.matrix[0, 0]), float(limit.noise[0, 0])
     if rate <= 0:
-        raise ValueError(f"delta must be below the critical step, got a growth rate of {rate:.3g}")
-    rest = travel_time(problem, _SMALL, level, delta=delta)
+        raise ValueError(
+            f"c_delta must be below the critical step, got a growth rate of {rate:.3g}"
+        )
+    rest = travel_time(problem, _SMALL, level, c_delta=c_delta)
     if not math.isfinite(rest):
         raise ValueError(f"level must be below the fixed point, got {level!r}")
     delay = (0.5 * math.log(problem.dimension) + math.log(_SMALL)) / rate + rest

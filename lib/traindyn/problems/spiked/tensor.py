@@ -434,13 +434,15 @@ class SpikedTensor:
         rule : Rule, optional
             Not used: the covariance has a closed form.
         c_delta : float, default 1
-            Not used: the second order of a step, which it multiplies, does not fluctuate.
+            Checked and not used: the second order of a step, which it multiplies, does not
+            fluctuate.
 
         Returns
         -------
         ndarray, shape (..., 2, 2)
             In the order (m, r2), after the leading axes of the statistics.
         """
+        _validate.non_negative("c_delta", c_delta)
         (m, r2), k = _arrays(statistics), self.order
         square = m**2 + r2
         bulk = 4.0 * k * square ** (k - 1)

@@ -70,5 +70,5 @@ def test_bad_arguments_are_named():
         g_threshold(2, 10.0)
     with pytest.raises(ValueError, match="precision must be positive"):
         hessian_spike(3, -1.0)
-    with pytest.raises(ValueError, match="alpha must be positive"):
+    with pytest.raises(ValueError, match="sample_ratio must be positive"):
         hessian_law(3, 1.0, 0.0)

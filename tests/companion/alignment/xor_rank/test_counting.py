@@ -74,13 +74,13 @@ def test_predicted_and_counted_outliers_agree() -> None:
     """
     problem = KGaussianMixture.orthonormal(3, 300, precision=12.0, ridge=0.05)
     point = Point(problem.initial(rng=0).x + np.eye(3) @ problem.means)
-    found = predict.block(problem, problem.statistics(point), "hessian", (1, 1), alpha=8.0)
+    found = predict.block(problem, problem.statistics(point), "hessian", (1, 1), sample_ratio=8.0)
     sample = problem.sample(2400, rng=1)
     gram = blocks.operator(problem, "hessian", (1, 1), point, sample).dense()
     counted = outside(np.linalg.eigvalsh(gram), *found.edges, margin=0.03)
     assert counted == found.outliers.size == 3
     # Control: without noise in the test set the edge would be that of infinite alpha.
-    level = predict.block(problem, problem.statistics(point), "hessian", (1, 1), alpha=1e4)
+    level = predict.block(problem, problem.statistics(point), "hessian", (1, 1), sample_ratio=1e4)
     assert outside(np.linalg.eigvalsh(gram), *level.edges, margin=0.03) > 20
 
 

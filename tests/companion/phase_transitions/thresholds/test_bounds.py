@@ -61,7 +61,7 @@ def test_positive_edge_costs_stability():
 def test_cells_on_sampled_paths():
     """Cells of labels from sampled paths: the same product up to their width."""
     problem = MultiIndex()
-    paths = solve(problem, 4, delta=4.0, step_size=0.5, rng=0, paths=2**13, seeds=1).paths[0]
+    paths = solve(problem, 4, sample_ratio=4.0, step_size=0.5, rng=0, paths=2**13, seeds=1).paths[0]
     weights = problem.block_weights(paths.preactivations[4], paths.labels)[:, 0]
     s = paths.coordinates[:, 0]
     found = price(weights, s, paths.labels, 4.0, cells=300)
@@ -77,7 +77,7 @@ def test_requests_that_make_no_sense_are_refused():
         (lambda: price([1.0, 2.0], [1.0], [1.0], 1.0), r"weights must have shape \(1\)"),
         (lambda: price([1.0], [1.0], [1.0, 2.0], 1.0), r"labels must have shape \(1\)"),
         (lambda: price([1.0, -1.0], [0.0, 1.0], [0.0, 1.0], 1.0, cells=0), "cells must be"),
-        (lambda: price([1.0], [1.0], [1.0], 0.0), "delta must be positive"),
+        (lambda: price([1.0], [1.0], [1.0], 0.0), "sample_ratio must be positive"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

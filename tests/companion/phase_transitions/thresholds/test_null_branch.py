@@ -27,7 +27,7 @@ def test_null_branch_agrees_with_the_mean_field_equations():
 @pytest.mark.parametrize(
     ("loss", "deltas", "message"),
     [
-        (None, [1.0, 2.0], "deltas must be at least three"),
+        (None, [1.0, 2.0], "sample_ratios must be at least three"),
         (SQUARED, [1.0, 2.0, 3.0], "no left edge"),
     ],
 )

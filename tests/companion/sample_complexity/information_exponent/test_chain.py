@@ -62,7 +62,7 @@ def plain(problem: SingleIndex, steps: int, h: float, replicas: int, seed: int) 
 def chain(problem: SingleIndex, steps: int, h: float, seed: int) -> np.ndarray:
     """End of paths of the overlap alone, the dimension being that of the problem."""
     found = passages(
-        problem, [], delta=h * problem.dimension, most=steps, replicas=2500, rng=seed,
+        problem, [], c_delta=h * problem.dimension, most=steps, replicas=2500, rng=seed,
         start=0.3, stay=True,
     )  # fmt: skip
     return found.last
@@ -127,7 +127,7 @@ def test_passages_agree_with_stopped_paths() -> None:
     """Times of the first passage, from the loop of the sgd room."""
     problem, delta = OnlinePCA(400, signal=2.0), 0.3
     h = delta / 400
-    found = passages(problem, [0.2, 0.5], delta=delta, most=20_000, replicas=300, rng=6)
+    found = passages(problem, [0.2, 0.5], c_delta=delta, most=20_000, replicas=300, rng=6)
     path = reduced.run_replicas(
         problem, [20_000 * h], step_size=h, replicas=300, rng=7, stop=lambda u: u.m > 0.5
     )
@@ -135,7 +135,7 @@ def test_passages_agree_with_stopped_paths() -> None:
     times = np.minimum(found.steps[:, 1] * h, 99)
     assert stats.ks_2samp(times, np.minimum(path.stopped, 99)).pvalue > LEVEL
     assert np.all(found.steps[:, 0] <= found.steps[:, 1])
-    short = passages(problem, [], delta=delta, most=10, replicas=3, rng=6, stay=True)
+    short = passages(problem, [], c_delta=delta, most=10, replicas=3, rng=6, stay=True)
     assert short.steps.shape == (3, 0)
     assert np.all(short.highest >= np.abs(short.last))
 
@@ -143,7 +143,8 @@ def test_passages_agree_with_stopped_paths() -> None:
 def test_passages_do_not_depend_on_workers() -> None:
     """One stream per replica."""
     one, two = (
-        passages(MODELS[0], [0.9], delta=1.0, most=50, replicas=8, rng=3, workers=w) for w in (1, 2)
+        passages(MODELS[0], [0.9], c_delta=1.0, most=50, replicas=8, rng=3, workers=w)
+        for w in (1, 2)
     )
     np.testing.assert_array_equal(one.last, two.last)
 
@@ -165,7 +166,7 @@ def test_large_dimension_follows_the_effective_dynamics() -> None:
 def test_decomposition_adds_up() -> None:
     """Drift and martingale explain the path up to the normalisation, of second order."""
     problem, delta = TeacherStudent(2000, TANH), 0.1
-    parts = decompose(problem, 4000, delta=delta, replicas=20, rng=9, start=0.1)
+    parts = decompose(problem, 4000, c_delta=delta, replicas=20, rng=9, start=0.1)
     left = parts.overlap - parts.overlap[:, :1] + parts.gradient
     push = 0.5 * delta * np.cumsum(
         problem.moments(parts.overlap[0, :-1]).power * parts.overlap[0, :-1]
@@ -201,8 +202,8 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="length one"):
         MODELS[0].statistics(Point(np.ones(N)))
     with pytest.raises(ValueError, match="levels"):
-        passages(MODELS[0], [1.5], delta=1.0, most=5, replicas=1, rng=0)
+        passages(MODELS[0], [1.5], c_delta=1.0, most=5, replicas=1, rng=0)
     with pytest.raises(ValueError, match="m must lie"):
-        passages(MODELS[0], [0.5], delta=1.0, most=5, replicas=1, rng=0, start=2.0)
+        passages(MODELS[0], [0.5], c_delta=1.0, most=5, replicas=1, rng=0, start=2.0)
     with pytest.raises(ValueError, match="m must lie"):
         gradient_errors(MODELS[0], 1.0, 5, rng=0)

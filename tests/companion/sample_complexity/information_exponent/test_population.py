@@ -166,10 +166,10 @@ def test_pca_at_constant_step_size() -> None:
     assert float(best.statistics.m) ** 2 == pytest.approx(1.5 / 3.0)
     assert critical_step(problem) == pytest.approx(2.0)
     slow = OnlinePCA(400, signal=0.2)
-    assert equator(slow, delta=0.6).stationary()[0, 0] == pytest.approx(1.8)
-    assert not math.isfinite(travel_time(problem, 0.1, 0.9, delta=delta))
+    assert equator(slow, c_delta=0.6).stationary()[0, 0] == pytest.approx(1.8)
+    assert not math.isfinite(travel_time(problem, 0.1, 0.9, c_delta=delta))
     with pytest.raises(ValueError, match="at least 2"):
-        equator(TeacherStudent(50, TANH), delta=0.1)
+        equator(TeacherStudent(50, TANH), c_delta=0.1)
     with pytest.raises(ValueError, match="must have information exponent 2"):
         critical_step(TeacherStudent(50, TANH))
 
@@ -177,7 +177,7 @@ def test_pca_at_constant_step_size() -> None:
 def test_equator_of_the_chain() -> None:
     """The stationary variance, finite N included to a few per cent."""
     problem = OnlinePCA(1000, signal=0.2)
-    found = passages(problem, [], delta=0.6, most=8000, replicas=2000, rng=3, stay=True)
+    found = passages(problem, [], c_delta=0.6, most=8000, replicas=2000, rng=3, stay=True)
     ratio = 1000 * np.mean(found.last**2) / 1.8
     assert abs(ratio - 1) < 5 * math.sqrt(2 / 2000) + 0.01
 
@@ -185,9 +185,9 @@ def test_equator_of_the_chain() -> None:
 def test_escape_law() -> None:
     """Length of the search (MDL Theorem 11.12) at order two; without noise the law is another."""
     problem, delta = OnlinePCA(20_000, signal=1.0), 0.3
-    law = escape_law(problem, 0.4, delta=delta)
+    law = escape_law(problem, 0.4, c_delta=delta)
     found = passages(
-        problem, [0.4], delta=delta, most=10**7, replicas=200, rng=4, modulus=True, workers=2
+        problem, [0.4], c_delta=delta, most=10**7, replicas=200, rng=4, modulus=True, workers=2
     )
     times = found.steps[:, 0] * delta / 20_000
     assert stats.kstest(times, law.cdf).pvalue > 1e-4
@@ -195,7 +195,7 @@ def test_escape_law() -> None:
     assert stats.kstest(times, bare.cdf).pvalue < 1e-4
     np.testing.assert_allclose(law.cdf(law.quantile([0.1, 0.9])), [0.1, 0.9])
     with pytest.raises(ValueError, match="critical step"):
-        escape_law(problem, 0.4, delta=1.5)
+        escape_law(problem, 0.4, c_delta=1.5)
 
 
 @pytest.mark.parametrize("order", [3, 4])
