@@ -46,7 +46,7 @@ def spectra(problem, point):
 
 @pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
 def test_prediction_matches_simulation(problem, point, spectra, matrix):
-    """Edges to d^(-2/3), outliers and alignment to their fluctuations; an eighth of the ratio fails.
+    """Edges to d^(-2/3), outliers and alignment to their fluctuations; at an eighth it fails.
 
     Means over 12 test sets: outliers fluctuate by a few per cent each, so by 1 % in the
     mean; five such deviations are allowed (false alarm below 1e-6).
