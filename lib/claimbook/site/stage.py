@@ -21,7 +21,7 @@ from typing import Any
 
 import joblib
 
-from claimbook import report
+from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
@@ -42,6 +42,7 @@ def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
     app.add_js_file("ledger.js", defer="defer")
+    app.add_js_file("map.js", defer="defer")
 """
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
@@ -157,7 +158,9 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
     moving = False
-    claims = {claim["id"]: claim for claim in report.read_ledger(ledger)["claims"]}
+    content = report.read_ledger(ledger)
+    claims = {claim["id"]: claim for claim in content["claims"]}
+    graphs = proofs.graphs(content)
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
         if not source.is_file():
@@ -165,7 +168,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         notebook = nbformat.read(source, as_version=4)
         for key in ("seconds", "workers"):
             notebook.metadata.get("claimbook", {}).pop(key, None)
-        cards.put(notebook, claims)
+        cards.put(notebook, claims, graphs)
         target = stage / "book" / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         text = nbformat.writes(notebook) + "\n"
