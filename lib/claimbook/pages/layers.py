@@ -60,8 +60,8 @@ def layers(uses: Mapping[str, Sequence[str]]) -> dict[str, int]:
     --------
     >>> layers({"theorem": ["lemma", "proposition"], "lemma": [], "proposition": ["lemma"]})
     {'theorem': 2, 'lemma': 0, 'proposition': 1}
-    >>> layers({"theorem": ["proposition"], "proposition": ["lemma"], "fact": [], "lemma": []})
-    {'theorem': 2, 'proposition': 1, 'fact': 0, 'lemma': 0}
+    >>> layers({"theorem": ["fact", "claim"], "claim": ["lemma"], "fact": [], "lemma": []})
+    {'theorem': 2, 'claim': 1, 'fact': 1, 'lemma': 0}
     """
     order = list(TopologicalSorter(uses).static_order())
     found: dict[str, int] = {}
@@ -69,15 +69,17 @@ def layers(uses: Mapping[str, Sequence[str]]) -> dict[str, int]:
         found[name] = max((found[used] + 1 for used in uses[name]), default=0)
     above: dict[str, int] = {}
     for name in reversed(order):
-        for used in uses[name]:
-            above[used] = min(above.get(used, found[name]), found[name])
         if name in above:
             found[name] = above[name] - 1
+        for used in uses[name]:
+            above[used] = min(above.get(used, found[name]), found[name])
     return {name: found[name] for name in uses}
 
 
-def draw(uses: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> Drawing:
-    """Arrange boxes in layers.
+def draw(
+    uses: Mapping[str, Sequence[str]], widths: Mapping[str, float], *, wide: float = 1000
+) -> Drawing:
+    """Arrange boxes in layers, unconnected parts beside and below each other.
 
     Parameters
     ----------
@@ -85,11 +87,61 @@ def draw(uses: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> Draw
         Every box, with what it uses; without circles.
     widths : mapping
         Width of each box.
+    wide : float
+        Width up to which parts go beside each other; the widest part may be wider.
 
     Returns
     -------
     Drawing
     """
+    pieces = sorted(
+        (_piece({name: uses[name] for name in part}, widths) for part in _parts(uses)),
+        key=lambda piece: (-piece.height, -len(piece.places)),
+    )
+    limit = max([wide, *(piece.width for piece in pieces)])
+    places: dict[str, tuple[float, float]] = {}
+    lines: dict[tuple[str, str], tuple[tuple[float, float], ...]] = {}
+    left = top = right = bottom = 0.0
+    for piece in pieces:
+        if left and left + piece.width > limit:
+            left, top = 0.0, bottom + GAP
+        places |= {name: _moved(place, left, top) for name, place in piece.places.items()}
+        lines |= {
+            ends: tuple(_moved(point, left, top) for point in line)
+            for ends, line in piece.lines.items()
+        }
+        left += piece.width + GAP
+        right, bottom = max(right, left - GAP), max(bottom, top + piece.height)
+    return Drawing(width=round(right, 1), height=round(bottom, 1), places=places, lines=lines)
+
+
+def _moved(point: tuple[float, float], x: float, y: float) -> tuple[float, float]:
+    return round(point[0] + x, 1), round(point[1] + y, 1)
+
+
+def _parts(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the names that hang together, in the order of the first of each part."""
+    near: dict[str, list[str]] = {name: list(used) for name, used in uses.items()}
+    for name, used in uses.items():
+        for other in used:
+            near[other].append(name)
+    found: list[list[str]] = []
+    seen: set[str] = set()
+    for name in uses:
+        part, rim = [], [name]
+        while rim:
+            here = rim.pop()
+            if here not in seen:
+                seen.add(here)
+                part.append(here)
+                rim += near[here]
+        if part:
+            found.append(part)
+    return found
+
+
+def _piece(uses: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> Drawing:
+    """Arrange boxes that hang together."""
     layer = layers(uses)
     rows: list[list[_Item]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for name, number in layer.items():

@@ -28,7 +28,7 @@ RESTS: dict[Ground, tuple[str, str]] = {
 #: Words for a statement of which nothing was checked.
 UNCLAIMED = "not among the claims"
 _LINE = 18  # letters that fit into a line of a box
-_LETTER = 6.9
+_LETTER = 7.5
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,10 @@ def picture(nodes: Sequence[Node]) -> str:
     """
     connected = [node for node in nodes if node.uses or node.used_by]
     labels = {node.number: _fold(node.number) for node in connected}
-    widths = {number: 52 + _LETTER * max(map(len, lines)) for number, lines in labels.items()}
+    widths = {
+        node.number: (62 if node.uses else 42) + _LETTER * max(map(len, labels[node.number]))
+        for node in connected
+    }
     drawing = layers.draw({node.number: list(node.uses) for node in connected}, widths)
     by_number = {node.number: node for node in connected}
     lines = [
