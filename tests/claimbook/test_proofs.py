@@ -166,6 +166,19 @@ def test_map_shows_both_marks_and_leads_to_cards():
     assert "A counter-example." in table and table.count("Theorem 4</a>") == 1
 
 
+def test_map_keeps_lines_that_others_imply():
+    """A view of one statement would lack what its proof cites."""
+    uses = {**CHAIN, "Theorem 4": ["Lemma 1", "Lemma 3"]}
+    text = page({"T4": "confirmed"}, uses)
+    lines = re.findall(r'class="td-line td-on-undecided( td-implied)?" data-from="(.*?)"', text)
+    assert sorted(lines) == [
+        ("", "A-Lemma-2"),
+        ("", "A-Lemma-3"),
+        ("", "A-Theorem-4"),
+        (" td-implied", "A-Theorem-4"),
+    ]
+
+
 def test_map_without_faults_or_proofs_says_so():
     """An empty table could stand for a check that was not made."""
     assert "No statement rests on a false one." in page({"T4": "confirmed"}, {"Theorem 4": []})

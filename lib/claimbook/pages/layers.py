@@ -76,6 +76,37 @@ def layers(uses: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return {name: found[name] for name in uses}
 
 
+def reduced(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Leave out what is also used on a longer way.
+
+    Parameters
+    ----------
+    uses : mapping
+        Every box, with what it uses; without circles.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> reduced({"theorem": ["lemma", "proposition"], "proposition": ["lemma"], "lemma": []})
+    {'theorem': ['proposition'], 'proposition': ['lemma'], 'lemma': []}
+    """
+    under: dict[str, set[str]] = {}
+    for name in TopologicalSorter(uses).static_order():
+        under[name] = set(uses[name]).union(*(under[used] for used in uses[name]))
+    return {
+        name: [used for used in targets if not any(used in under[other] for other in targets)]
+        for name, targets in uses.items()
+    }
+
+
+def direct(drawing: Drawing, above: str, below: str) -> tuple[tuple[float, float], ...]:
+    """Return the points of a line from one box to another that minds nothing between them."""
+    return _line([drawing.places[above], drawing.places[below]])
+
+
 def draw(
     uses: Mapping[str, Sequence[str]], widths: Mapping[str, float], *, wide: float = 1000
 ) -> Drawing:

@@ -84,12 +84,16 @@ def picture(nodes: Sequence[Node]) -> str:
         node.number: (62 if node.uses else 42) + _LETTER * max(map(len, labels[node.number]))
         for node in connected
     }
-    drawing = layers.draw({node.number: list(node.uses) for node in connected}, widths)
+    uses = {node.number: list(node.uses) for node in connected}
+    kept = layers.reduced(uses)
+    drawing = layers.draw(kept, widths)
     by_number = {node.number: node for node in connected}
-    lines = [
-        _line(by_number[above], by_number[below], points)
-        for (above, below), points in drawing.lines.items()
-    ]
+    lines = []
+    for above, targets in uses.items():
+        for below in targets:
+            implied = below not in kept[above]
+            points = drawing.lines.get((above, below)) or layers.direct(drawing, above, below)
+            lines.append(_line(by_number[above], by_number[below], points, implied=implied))
     boxes = [
         _box(node, drawing.places[node.number], widths[node.number], labels[node.number])
         for node in connected
@@ -129,7 +133,7 @@ def weight(above: Node, below: Node) -> Ground:
     return max(own, below.rests, key=GROUNDS.index)
 
 
-def _line(above: Node, below: Node, points: Sequence[tuple[float, float]]) -> str:
+def _line(above: Node, below: Node, points: Sequence[tuple[float, float]], *, implied: bool) -> str:
     path = f"M{points[0][0]:g} {points[0][1]:g}"
     for (x, y), (to_x, to_y) in pairwise(points):
         middle = (y + to_y) / 2
@@ -139,7 +143,8 @@ def _line(above: Node, below: Node, points: Sequence[tuple[float, float]]) -> st
             else f"C{x:g} {middle:g} {to_x:g} {middle:g} {to_x:g} {to_y:g}"
         )
     return (
-        f'<path class="td-line td-on-{weight(above, below)}" data-from="{escape(above.key)}" '
+        f'<path class="td-line td-on-{weight(above, below)}{" td-implied" if implied else ""}" '
+        f'data-from="{escape(above.key)}" '
         f'data-to="{escape(below.key)}" d="{path}"/>'
     )
 

@@ -47,6 +47,10 @@
     const bottom = Math.max(...rects.map((rect) => at(rect, "y") + at(rect, "height"))) + 8;
     size(graph, [left, top, right - left, bottom - top]);
   };
+  const centre = ({box}, thing) => {
+    const [inner, outer] = [thing, box].map((element) => element.getBoundingClientRect());
+    box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  };
   const show = () => {
     const focus = form.elements.focus.value;
     const way = form.elements.way.value;
@@ -76,8 +80,10 @@
         number += !row.hidden;
       }
       graph.box.hidden = Boolean(focus) && listed && !here;
+      graph.box.classList.toggle("td-focused", here);
       if (here) crop(graph, shown);
       else size(graph, graph.whole.split(" ").map(Number));
+      centre(graph, here ? graph.nodes.get(focus) : graph.svg);
     }
     count.textContent = `${number} statements`;
   };
