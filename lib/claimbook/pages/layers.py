@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 
 #: Heights of a box and of a layer, distance between boxes, and margin, in pixels.
-BOX, LAYER, GAP, MARGIN = 30, 78, 14, 8
+BOX, LAYER, GAP, MARGIN = 30, 74, 12, 8
 #: Width that a line takes which passes through a layer.
 _LANE = 10
 _SWEEPS = 24

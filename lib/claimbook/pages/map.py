@@ -20,13 +20,25 @@ from claimbook.render import MARKS, WORDS
 
 #: What a statement rests on: a mark, and words for it.
 RESTS: dict[Ground, tuple[str, str]] = {
-    "confirmed": ("✓", "all it rests on is confirmed"),
-    "corrected": ("✎", "rests on a misprint whose corrected form was tested"),
-    "undecided": ("?", "rests on something undecided, or not among the claims"),
-    "false": ("✗", "rests on something false as stated"),
+    "confirmed": ("✓", "confirmed statements alone"),
+    "corrected": ("✎", "a misprint whose corrected form was tested"),
+    "undecided": ("?", "something undecided, or not among the claims"),
+    "false": ("✗", "something false as stated"),
 }
 #: Words for a statement of which nothing was checked.
 UNCLAIMED = "not among the claims"
+#: Kinds of statements as the boxes have them; others are written out.
+_SHORT = {
+    "Corollary": "Cor.",
+    "Definition": "Def.",
+    "Equation": "Eq.",
+    "Example": "Ex.",
+    "Observation": "Obs.",
+    "Proposition": "Prop.",
+    "Remark": "Rem.",
+    "Section": "Sec.",
+    "Theorem": "Thm",
+}
 _LINE = 18  # letters that fit into a line of a box
 _LETTER = 7.5
 
@@ -107,15 +119,16 @@ def picture(nodes: Sequence[Node]) -> str:
 
 
 def _fold(number: str) -> list[str]:
-    """Return a number on at most two lines.
+    """Return a number on at most two lines, its kind in short.
 
     Examples
     --------
-    >>> _fold("Chapter 14, Equation 1.2"), _fold("Theorem 2.3")
-    (['Chapter 14,', 'Equation 1.2'], ['Theorem 2.3'])
+    >>> _fold("Fixed points in the proof of Theorem 2"), _fold("Theorem 2.3")
+    (['Fixed points in', 'the proof of Thm …'], ['Thm 2.3'])
     """
     lines = [""]
-    for word in number.split():
+    for whole in number.split():
+        word = _SHORT.get(whole, whole)
         longer = f"{lines[-1]} {word}".strip()
         if len(longer) <= _LINE or not lines[-1]:
             lines[-1] = longer
@@ -160,7 +173,7 @@ def describe(node: Node) -> str:
     words = WORDS[node.verdict] if node.verdict else UNCLAIMED
     if len(node.claims) > 1:
         words += f", the worst of {len(node.claims)} verdicts"
-    return f"{node.number}: {words}{'; ' + RESTS[node.rests][1] if node.uses else ''}"
+    return f"{node.number}: {words}{'; rests on ' + RESTS[node.rests][1] if node.uses else ''}"
 
 
 def _box(node: Node, place: tuple[float, float], width: float, lines: Sequence[str]) -> str:
