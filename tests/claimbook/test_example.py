@@ -68,7 +68,7 @@ def test_map_of_the_example_leads_from_one_statement_to_another(folder):
     card = 'href="numbers/squares.html#claim-euler-'
     assert text.count(f'<a class="td-node td-is-confirmed" data-node="EULER-Theorem-1" {card}') == 1
     assert 'data-from="EULER-Theorem-1" data-to="EULER-Equation-2"' in text
-    assert "on a misprint whose corrected form was tested: Equation 2" in text
+    assert "through a misprint whose corrected form was tested: Equation 2" in text
     assert "No statement rests on a false one." in text
     chapter = (html / "numbers" / "squares.html").read_text("utf8")
     shown = chapter[chapter.index('id="claim-euler-t1"') :]

@@ -24,6 +24,7 @@ def entries(**verdicts):
             "number": f"{kinds[end[0]]} {end[1]}{' (a part)' if end[2:] else ''}",
             "chapter": f"part/{end[0].lower()}",
             "verdict": verdict,
+            "statement": "Something.",
             "reason": "A counter-example.",
         }
         for end, verdict in verdicts.items()

@@ -124,7 +124,7 @@ def _fold(number: str) -> list[str]:
     Examples
     --------
     >>> _fold("Fixed points in the proof of Theorem 2"), _fold("Theorem 2.3")
-    (['Fixed points in', 'the proof of Thm …'], ['Thm 2.3'])
+    (['Fixed points in', 'the proof of Thm 2'], ['Thm 2.3'])
     """
     lines = [""]
     for whole in number.split():
