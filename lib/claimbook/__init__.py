@@ -13,6 +13,8 @@ about; ``tests/example`` is a book of one chapter that shows what is needed.
 
 =============  ======================================================================
 `registry`     ``book/claims.toml``: what the sources claim
+`numbering`    how the sources number their statements
+`proofs`       what the proof of a statement uses, and what it rests on
 `chapter`      the object with which a chapter records evidence
 `evidence`     what one check leaves behind, and its control
 `checks`       identities, inequalities, orderings, bands

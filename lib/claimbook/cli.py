@@ -20,7 +20,7 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"error: the command needs the book's packages: {error}") from error
 
-from claimbook import statements
+from claimbook import proofs, statements
 from claimbook.collect import read
 from claimbook.evidence import Evidence, show
 from claimbook.registry import (
@@ -244,7 +244,7 @@ def find(
         Profile | None, typer.Option(help="Ledger to read; default: the one built last.")
     ] = None,
 ) -> None:
-    """Find a statement: its verdicts, chapter and cells, functions and tests."""
+    """Find a statement: its verdicts, chapter and cells, functions, tests, and its proof."""
     registry = _registry()
     root = _root(registry)
     found = statements.index(registry, library=root / "lib", tests=root / "tests")
@@ -256,6 +256,28 @@ def find(
     console = _console()
     for hit in hits:
         _print_statement(console, hit, recorded, root)
+        _print_proof(console, hit, registry, recorded)
+
+
+def _print_proof(
+    console: Console, statement: Statement, registry: Registry, recorded: dict[str, Any]
+) -> None:
+    """Print what the proof of a statement uses, and what uses the statement."""
+    source, number = statement.reference
+    claims = (
+        {"id": claim.id, "number": claim.number, "verdict": _verdict(claim, recorded)}
+        for claim in registry
+        if claim.source == source
+    )
+    nodes = proofs.graph(source, claims, registry.uses.get(source, {}))
+    if number not in nodes:
+        return
+    node = nodes[number]
+    for name, numbers in (("rests on", list(node.uses)), ("used by", list(node.used_by))):
+        for other in numbers:
+            verdict = nodes[other].verdict
+            word = WORDS[verdict] if verdict else "not among the claims"
+            console.print(Text(f"    {name:8}  {other}: {word}"), soft_wrap=True)
 
 
 def _print_statement(

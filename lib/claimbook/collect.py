@@ -329,6 +329,10 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
             for image in reading.images.values()
         ],
         "smaller": [asdict(entry) for entry in registry.smaller],
+        "uses": {
+            source: {number: list(used) for number, used in table.items()}
+            for source, table in registry.uses.items()
+        },
         "claims": [_entry(claim, record) for claim, record in zip(registry, records, strict=True)],
     }
 

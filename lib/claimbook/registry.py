@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import jsonschema
+
+from claimbook.numbering import statement_of
 
 Finding = Literal["confirmed", "corrected", "false", "partial", "data"]
 ClaimKind = Literal["theorem", "formula", "figure", "table", "remark", "erratum"]
@@ -70,12 +73,17 @@ class Smaller:
 
 @dataclass(frozen=True)
 class Registry:
-    """Claims by id, in the order of the file."""
+    """Claims by id, in the order of the file, and what the proofs of the sources use.
+
+    The latter is by source and number of the statement; what is used is the number of a statement
+    of the same source, or the id of a claim where that part of a statement alone is used.
+    """
 
     path: Path
     claims: dict[str, Claim]
     sources: dict[str, str]
     smaller: tuple[Smaller, ...] = ()
+    uses: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Claim]:
         """Claims in the order of the file."""
@@ -143,8 +151,8 @@ def load_registry(path: Path | None = None) -> Registry:
     ------
     ClaimError
         If the file is missing or not TOML, an entry breaks the schema, an id occurs twice
-        or does not begin with its source, a field does not go with its finding, or a chapter
-        is unknown. All faults are listed.
+        or does not begin with its source, a field does not go with its finding, a chapter
+        is unknown, or a proof uses what is not there, or itself. All faults are listed.
     """
     path = find_registry() if path is None else Path(path)
     try:
@@ -160,7 +168,12 @@ def load_registry(path: Path | None = None) -> Registry:
         raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
     claims = {entry["id"]: Claim(**entry) for entry in data["claim"]}
     smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
-    return Registry(path=path, claims=claims, sources=data.get("sources", {}), smaller=smaller)
+    uses = {
+        source: {number: tuple(used) for number, used in table.items()}
+        for source, table in data.get("uses", {}).items()
+    }
+    sources = data.get("sources", {})
+    return Registry(path=path, claims=claims, sources=sources, smaller=smaller, uses=uses)
 
 
 def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
@@ -183,6 +196,52 @@ def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
     for entry in data.get("smaller", ()):
         if entry["chapter"] not in chapters:
             yield f"smaller: no claim belongs to chapter {entry['chapter']!r}"
+    for source, table in data.get("uses", {}).items():
+        claimed = {
+            entry["id"]: statement_of(entry["number"])
+            for entry in data["claim"]
+            if entry["source"] == source
+        }
+        if claimed:
+            yield from _proof_faults(f"uses.{source}", table, claimed)
+        else:
+            known = ", ".join(dict.fromkeys(entry["source"] for entry in data["claim"]))
+            yield f"uses.{source}: no claim belongs to this source; known are {known}"
+
+
+def _proof_faults(
+    where: str, table: Mapping[str, list[str]], claimed: Mapping[str, str]
+) -> Iterator[str]:
+    """Say what is wrong with the proofs of one source, given its statements by id of the claims."""
+    known = {*claimed.values(), *table}
+    cited = {claimed.get(name, name) for used in table.values() for name in used}
+    for number, used in table.items():
+        if statement_of(number) != number:
+            yield f"{where}: {number!r} is a part; the statement is {statement_of(number)!r}"
+        elif number not in claimed.values() and number not in cited:
+            yield f"{where}: {number!r} has no claim, and no proof uses it{_hint(number, known)}"
+        for name in used:
+            target = claimed.get(name, name)
+            if target == number:
+                yield f"{where}: {number!r} uses itself"
+            elif target not in known:
+                near = _hint(name, {*known, *claimed})
+                yield f"{where}: {number!r} uses {name!r}, which has neither claim nor proof{near}"
+    graph = {
+        number: {claimed.get(name, name) for name in used} - {number}
+        for number, used in table.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        yield f"{where}: a circle, {' uses '.join(map(repr, reversed(circle)))}"
+
+
+def _hint(name: str, known: set[str]) -> str:
+    """Name what a mistyped number may mean."""
+    near = get_close_matches(name, sorted(known - {name}), n=2, cutoff=0.8)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _stray_tex(text: str, *, formula: bool) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from claimbook import seeds, statements
 from claimbook.files import write
 from claimbook.pages import errata, figures, ledger, limits, parts, resolution, status
+from claimbook.pages import map as map_page
 from claimbook.pages import statements as index
 from claimbook.pages.parts import Ledger
 from claimbook.registry import FINDINGS, UNSETTLED, ClaimError, load_registry, schema_faults
@@ -17,7 +18,7 @@ from claimbook.render import WORDS, number
 from claimbook.statements import Statement
 
 #: Names of the pages :func:`write_pages` makes, in the order of its result.
-PAGES = ("ledger", "statements", "resolution", "errata", "figures", "limits", "status")
+PAGES = ("ledger", "statements", "map", "resolution", "errata", "figures", "limits", "status")
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
@@ -82,6 +83,7 @@ def write_pages(
     texts = (
         ledger.page(content),
         index.page(content, _statements(root), tests=tests, address=tests_address),
+        map_page.page(content),
         resolution.page(content),
         errata.page(content),
         figures.page(content, thumbnails),

@@ -16,31 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from claimbook.numbering import KINDS, NUMBER, statement_of
 from claimbook.registry import Claim, Registry
 
-_KINDS = {
-    "Appendices": "Appendix",
-    "Appendix": "Appendix",
-    "Assumption": "Assumption",
-    "Chapter": "Chapter",
-    "Claim": "Claim",
-    "Corollaries": "Corollary",
-    "Corollary": "Corollary",
-    "Definition": "Definition",
-    "Equation": "Equation",
-    "Example": "Example",
-    "Fact": "Fact",
-    "Figure": "Figure",
-    "Lemma": "Lemma",
-    "Observation": "Observation",
-    "Proposition": "Proposition",
-    "Remark": "Remark",
-    "Section": "Section",
-    "Table": "Table",
-    "Theorem": "Theorem",
-}
-_NUMBER = r"(?:[A-Z]\.)?\d+(?:\.\d+)*"
-_KIND = re.compile(rf"({'|'.join(_KINDS)})s?\s+(?={_NUMBER}|[A-Z]\b)")
+_KIND = re.compile(rf"({'|'.join(KINDS)})s?\s+(?={NUMBER}|[A-Z]\b)")
 _JOIN = r"\s*(?:,\s*and\s+|,\s*|;\s*|\s+and\s+|\s+or\s+|\s+to\s+|\s*[-–]\s*)"
 _SPAN = re.compile(r"\s*(?:\s+to\s+|[-–])\s*\Z")
 
@@ -87,21 +66,6 @@ class Statement:
     tests: list[Place] = field(default_factory=list)
 
 
-def statement_of(number: str) -> str:
-    """Return the statement that a number of the registry belongs to.
-
-    Examples
-    --------
-    >>> statement_of("Theorem 2.7 (first-layer blocks)"), statement_of("Proof of Theorem 4.7")
-    ('Theorem 2.7', 'Theorem 4.7')
-    >>> statement_of("C1, several neurons"), statement_of("Chapter 14, Equation 1.2")
-    ('C1', 'Chapter 14, Equation 1.2')
-    """
-    bare = re.sub(r"\s*\(.*", "", number.removeprefix("Proof of "))
-    head = re.match(rf"(?:Chapter \d+, )?(?:{'|'.join(_KINDS)}) {_NUMBER}|[A-Z]\d+", bare)
-    return head.group() if head else bare
-
-
 def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]:
     """List the numbers that a text cites.
 
@@ -145,11 +109,11 @@ def _listed(text: str) -> Iterator[str]:
         else:
             prefix = ""
         if word := _KIND.match(text):
-            kind, last = prefix + _KINDS[word.group(1)], ""
+            kind, last = prefix + KINDS[word.group(1)], ""
             text = text[word.end() :]
-        if number := re.match(rf"\(({_NUMBER})\)", text):
+        if number := re.match(rf"\(({NUMBER})\)", text):
             here, kind = number.group(1), "Equation"
-        elif number := re.match(rf"({_NUMBER}|[A-Z])(?!\w|\.\d|-[a-z])", text):
+        elif number := re.match(rf"({NUMBER}|[A-Z])(?!\w|\.\d|-[a-z])", text):
             here = number.group(1)
             if re.fullmatch("[A-Z]", here) and kind != "Appendix":
                 return
@@ -164,7 +128,7 @@ def _listed(text: str) -> Iterator[str]:
             for item in _span(last, here) if _SPAN.match(join) and last else [here]:
                 yield f"{kind} {item}"
         last, text = here, text[number.end() :]
-        following = re.match(rf"({_JOIN})(?=\(?{_NUMBER}|[A-Z]\d|{_KIND.pattern})", text)
+        following = re.match(rf"({_JOIN})(?=\(?{NUMBER}|[A-Z]\d|{_KIND.pattern})", text)
         if following is None:
             return
         join, text = following.group(1), text[following.end() :]
@@ -274,7 +238,7 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
     sources = {item.reference.source for item in every}
     key, _, rest = query.strip().partition(" ")
     source, wanted = (key, rest) if key in sources and rest else (None, query.strip())
-    equation = re.fullmatch(rf"\(({_NUMBER})\)", wanted)
+    equation = re.fullmatch(rf"\(({NUMBER})\)", wanted)
     wanted = f"Equation {equation.group(1)}" if equation else wanted
     mine = [item for item in every if source in (None, item.reference.source)]
     exact = [

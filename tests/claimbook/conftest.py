@@ -68,6 +68,11 @@ chapter = "alignment/alignment"
 source = "$d=1000$"
 ours = "$d=500$"
 why = "Four times faster."
+
+[uses.BGHJ]
+"Theorem 2.3" = ["Lemma 3.1"]
+"Lemma 3.1" = ["Lemma 3.0"]
+"Lemma 3.0" = []
 """
 
 

@@ -44,6 +44,10 @@ chapter = "other"
 tested = "All of it."
 not_tested = "Nothing."
 credit = "Elementary."
+
+[uses.BGHJ]
+"Theorem 2.3" = ["Lemma 2.1"]
+"Lemma 2.1" = []
 """
 
 CHAPTER = """\
@@ -202,4 +206,5 @@ def test_find_leads_from_a_number_to_code(checkout):
         assert "BGHJ-T2.3  confirmed" in result.stdout
         assert "sums.md:27, code cell 2" in result.stdout
         assert "sums.two  lib/sums.py:1" in result.stdout
+        assert "rests on  Lemma 2.1: not among the claims" in result.stdout
     assert run("find", "Theorem 9.9").exit_code == 1

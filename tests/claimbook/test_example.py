@@ -61,13 +61,31 @@ def test_cards_of_the_example_show_the_statement(folder):
     assert 'href="numbers/squares.html#claim-euler-e2"' in (html / "ledger.html").read_text("utf8")
 
 
+def test_map_of_the_example_leads_from_one_statement_to_another(folder):
+    """What a proof uses could stand in the registry and nowhere else."""
+    html = folder / "html" / "book"
+    text = (html / "map.html").read_text("utf8")
+    card = 'href="numbers/squares.html#claim-euler-'
+    assert text.count(f'<a class="td-node td-is-confirmed" data-node="EULER-Theorem-1" {card}') == 1
+    assert 'data-from="EULER-Theorem-1" data-to="EULER-Equation-2"' in text
+    assert "through a misprint whose corrected form was tested: Equation 2" in text
+    assert "No statement rests on a false one." in text
+    chapter = (html / "numbers" / "squares.html").read_text("utf8")
+    shown = chapter[chapter.index('id="claim-euler-t1"') :]
+    shown = shown[: shown.index('id="claim-euler-e2"')]
+    assert 'Rests on:</em> <a href="#claim-euler-e2">Equation 2</a>' in shown
+    assert 'Used by:</em> <a href="#claim-euler-f1">Figure 1</a>' in shown
+    assert 'href="../map.html?focus=EULER-Theorem-1&amp;way=both"' in shown
+
+
 def test_pages_of_the_example_load_style_and_filter(folder):
     """The configuration of a book does not name them; its pages would be bare lists."""
     text = (folder / "html" / "book" / "ledger.html").read_text("utf8")
     static = r"\.\./_static/{}(\?v=\w+)?"
     assert re.search(f'<link [^>]*href="{static.format("claimbook.css")}"', text)
     assert re.search(f'<script defer="defer" src="{static.format("ledger.js")}"', text)
-    for name in ("claimbook.css", "ledger.js"):
+    assert re.search(f'<script defer="defer" src="{static.format("map.js")}"', text)
+    for name in ("claimbook.css", "ledger.js", "map.js"):
         assert (folder / "html" / "_static" / name).is_file()
 
 

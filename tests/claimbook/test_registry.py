@@ -43,6 +43,9 @@ why = "Time."
 """
 
 
+USES = ENTRY + ENTRY.replace("T1", "T2").replace("Theorem 1", "Theorem 2 (first part)")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -66,6 +69,31 @@ why = "Time."
         (ENTRY.replace('"A."', "'\\alpha'"), "BGHJ-T1: statement has mathematics outside"),
         (ENTRY + "printed = 'a\\text{ for $n$}'", "BGHJ-T1: printed has mathematics outside"),
         (ENTRY + SMALLER, "smaller: no claim belongs to chapter 'a/c'"),
+        (USES + "[uses.XYZ]", "uses.XYZ: no claim belongs to this source; known are BGHJ"),
+        (USES + "[uses.bghj]", "uses: 'bghj' does not match"),
+        (USES + '[uses.BGHJ]\n"Theorem 1" = "x"', "uses.BGHJ.Theorem 1: 'x' is not of type"),
+        (USES + '[uses.BGHJ]\n"Theorem 1" = ["Theorem 1"]', "'Theorem 1' uses itself"),
+        (USES + '[uses.BGHJ]\n"Theorem 1" = ["BGHJ-T1"]', "'Theorem 1' uses itself"),
+        (
+            USES + '[uses.BGHJ]\n"Theorem 1" = ["Theorem 3"]',
+            "'Theorem 1' uses 'Theorem 3', which has neither claim nor proof; did you mean Theorem",
+        ),
+        (
+            USES + '[uses.BGHJ]\n"Theorem 7" = []',
+            "'Theorem 7' has no claim, and no proof uses it; did you mean Theorem",
+        ),
+        (
+            USES + '[uses.BGHJ]\n"Theorem 2 (first part)" = []',
+            r"'Theorem 2 \(first part\)' is a part; the statement is 'Theorem 2'",
+        ),
+        (
+            USES + '[uses.BGHJ]\n"Theorem 1" = ["BGHJ-T2"]\n"Theorem 2" = ["Theorem 1"]',
+            "a circle, 'Theorem [12]' uses 'Theorem [12]' uses 'Theorem [12]'",
+        ),
+        (
+            USES + '[uses.BGHJ]\n"Theorem 1" = ["Theorem 2", "Theorem 2"]',
+            "has non-unique elements",
+        ),
         (ENTRY + 'finding = "false"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),
@@ -81,6 +109,13 @@ def test_faulty_registry_is_refused(tmp_path, text, message):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ClaimError, match=message):
         load_registry(path)
+
+
+def test_registry_says_what_proofs_use(claims):
+    """A table could be read and lost."""
+    assert load_registry(claims).uses == {
+        "BGHJ": {"Theorem 2.3": ("Lemma 3.1",), "Lemma 3.1": ("Lemma 3.0",), "Lemma 3.0": ()}
+    }
 
 
 def test_all_faults_are_listed(tmp_path):

@@ -143,6 +143,52 @@ def test_pages_work_in_a_browser(site, browser):
     assert not [line for line in errors if "invalid theme mode" not in line]
 
 
+def test_map_works_in_a_browser(site, browser):
+    """A view that cannot be kept, boxes out of the reach of the keyboard, nothing unscripted."""
+    url = (site / "map.html").as_uri()
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(url)
+    boxes = page.locator(".td-map .td-node:visible")
+    lines = page.locator(".td-map .td-line:not(.td-hidden)")
+    assert boxes.count() == 3 and lines.count() == 2
+    page.select_option("select[name=focus]", "BGHJ-Lemma-3.1")
+    assert boxes.count() == 2 and lines.count() == 1
+    assert page.locator("#td-map-count").inner_text() == "2 statements"
+    assert page.url.endswith("?focus=BGHJ-Lemma-3.1&way=down")
+    page.select_option("select[name=way]", "up")
+    assert boxes.evaluate_all("found => found.map((box) => box.dataset.node)") == [
+        "BGHJ-Lemma-3.1",
+        "BGHJ-Theorem-2.3",
+    ]
+    # The address holds the choice; what is not there is not chosen.
+    page.goto(f"{url}?focus=BGHJ-Theorem-2.3&depth=1&way=down")
+    assert boxes.count() == 2 and page.input_value("select[name=depth]") == "1"
+    page.goto(f"{url}?focus=BGHJ-Theorem-9&depth=7")
+    assert boxes.count() == 3 and page.input_value("select[name=focus]") == ""
+    page.goto(f"{url}?focus=BGHJ-Theorem-2.3")
+    page.click("#td-map-form button[type=reset]")
+    page.wait_for_function("!location.search")
+    assert boxes.count() == 3
+    # By keyboard to a box, and on to the card of its statement.
+    page.focus("#td-map-form button")
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.node") == "BGHJ-Theorem-2.3":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/alignment/alignment.html#claim-bghj-t2-3")
+    page.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(url)
+    assert page.locator(".td-map .td-node:visible").count() == 3
+    assert not page.locator("#td-map-form").is_visible()
+    context.close()
+    assert not errors
+
+
 @pytest.fixture
 def written(ledger, tmp_path):
     """Write the pages of a ledger, changed on the way, and return their texts by name."""

@@ -4,11 +4,13 @@
 `ledger`       all claims, with a filter
 `errata`       what is false or misprinted in the sources
 `statements`   from a number in a source to its code and its tests
+`map`          which statement rests on which
 `resolution`   what the verdicts exclude
 `limits`       claims that are decided in part, or not at all
 `figures`      all figures
 `status`       what was built, where, how long it took; runs with other seeds
 `performance`  measured speed and memory
+`layers`       a drawing of what uses what
 `templates`    what a page is filled into
 `parts`        what several pages share
 =============  ==============================================================

@@ -22,7 +22,7 @@ from typing import Any
 
 import joblib
 
-from claimbook import report
+from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
@@ -43,6 +43,7 @@ def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
     app.add_js_file("ledger.js", defer="defer")
+    app.add_js_file("map.js", defer="defer")
 """
 #: Notebooks as they are downloaded, each whole; those that Sphinx reads refer to files of the site.
 _DOWNLOADS = Path("_build", "downloads")
@@ -160,7 +161,9 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
     moving = False
-    claims = {claim["id"]: claim for claim in report.read_ledger(ledger)["claims"]}
+    content = report.read_ledger(ledger)
+    claims = {claim["id"]: claim for claim in content["claims"]}
+    graphs = proofs.graphs(content)
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
         if not source.is_file():
@@ -177,7 +180,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
             figures.lead(notebook, shown)
         except ValueError as error:
             raise SiteError(f"chapter {name}: {error}") from error
-        cards.put(notebook, claims, shown)
+        cards.put(notebook, claims, shown, graphs)
         text = _write_notebook(notebook, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text
     if moving:
