@@ -9,7 +9,9 @@
 `figures`      all figures
 `status`       what was built, where, how long it took; runs with other seeds
 `performance`  measured speed and memory
+`finding`      what the search page knows of the claims
 `templates`    what a page is filled into
 `parts`        what several pages share
+`plain`        texts without TeX
 =============  ==============================================================
 """

@@ -42,6 +42,7 @@ def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
     app.add_js_file("ledger.js", defer="defer")
+    app.add_js_file("search.js", defer="defer")
 """
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
 
