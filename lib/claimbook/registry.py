@@ -56,6 +56,7 @@ class Claim:
     tested: str = ""
     not_tested: str = ""
     credit: str = ""
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,10 @@ def load_registry(path: Path | None = None) -> Registry:
         faults = list(_semantic_faults(data))
     if faults:
         raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
-    claims = {entry["id"]: Claim(**entry) for entry in data["claim"]}
+    claims = {
+        entry["id"]: Claim(**{**entry, "terms": tuple(entry.get("terms", ()))})
+        for entry in data["claim"]
+    }
     smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
     return Registry(path=path, claims=claims, sources=data.get("sources", {}), smaller=smaller)
 
