@@ -108,14 +108,12 @@ def letters(page: Path) -> Iterator[Mapping[str, str]]:
     mapping
         `name`, `text`, and `place`, the heading above it.
     """
-    from docutils.nodes import make_id
-
     if not page.is_file():
         return
     place, heads = "", list[str]()
     for block in re.split(r"\n{2,}|\n(?=[#|])", page.read_text(encoding="utf8")):
         if heading := re.match(r"#+ (.+)", block):
-            place, heads = make_id(heading.group(1)), []
+            place, heads = _slug(heading.group(1)), []
         elif block.startswith("|"):
             cells = [plain(cell.replace("<br>", ", ")) for cell in _cells(block)]
             if not heads:
@@ -130,6 +128,11 @@ def letters(page: Path) -> Iterator[Mapping[str, str]]:
         elif found := re.match(r"(.+)\n: +(.+)", block, re.DOTALL):
             name, text = map(plain, found.groups())
             yield {"name": name, "text": text, "place": place}
+
+
+def _slug(heading: str) -> str:
+    """Name that the site gives to the place of a heading."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
 def _cells(row: str) -> list[str]:

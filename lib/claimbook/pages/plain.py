@@ -104,7 +104,7 @@ class _Reader:
     """The tokens of a formula, one after the other."""
 
     def __init__(self, formula: str) -> None:
-        self.tokens = _TOKEN.findall(formula)
+        self.tokens: list[str] = _TOKEN.findall(formula)
         self.place = 0
 
     def next(self) -> str | None:

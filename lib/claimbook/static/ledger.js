@@ -93,11 +93,12 @@
     const target = id && document.getElementById(id);
     if (!target) return;
     if (target.closest("#td-ledger [hidden]")) {
-      form.reset();
+      for (const key of keys) form.elements[key].value = "";
       filter();
+      history.replaceState(null, "", `${location.pathname}${location.hash}`);
     }
     const section = target.closest("section");
-    const titled = target === section || section.firstElementChild === target;
+    const titled = section && (target === section || section.firstElementChild === target);
     let folded = target.closest(".td-group, .td-entry")
       ?? (titled && section.querySelector(":scope > .td-group"));
     if (!folded) return;
