@@ -97,6 +97,7 @@
       window.addEventListener("resize", markWideFormulas);
       /* Formulas in closed details have no width. */
       document.addEventListener("toggle", markWideFormulas, true);
+      document.addEventListener("td-typeset", markWideFormulas);
     });
   });
 })();

@@ -362,6 +362,8 @@ def _entry(claim: Claim, record: Record) -> dict[str, Any]:
     ):
         if getattr(claim, name):
             entry[name] = getattr(claim, name)
+    if claim.terms:
+        entry["terms"] = list(claim.terms)
     return entry
 
 

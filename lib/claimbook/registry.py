@@ -59,6 +59,7 @@ class Claim:
     tested: str = ""
     not_tested: str = ""
     credit: str = ""
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def load_registry(path: Path | None = None) -> Registry:
         faults = list(_semantic_faults(data))
     if faults:
         raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
-    claims = {entry["id"]: Claim(**entry) for entry in data["claim"]}
+    claims = {
+        entry["id"]: Claim(**{**entry, "terms": tuple(entry.get("terms", ()))})
+        for entry in data["claim"]
+    }
     smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
     uses = {
         source: {number: tuple(used) for number, used in table.items()}

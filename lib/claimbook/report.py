@@ -9,7 +9,7 @@ from typing import Any
 
 from claimbook import seeds, statements
 from claimbook.files import write
-from claimbook.pages import errata, figures, ledger, limits, parts, resolution, status
+from claimbook.pages import errata, figures, finding, ledger, limits, parts, resolution, status
 from claimbook.pages import map as map_page
 from claimbook.pages import statements as index
 from claimbook.pages.parts import Ledger
@@ -51,7 +51,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
 def write_pages(
     ledger_json: Path, out_dir: Path, *, root: Path | None = None, address: str = ""
 ) -> list[Path]:
-    """Write the pages of the ledger and the thumbnails they show.
+    """Write the pages of the ledger, the thumbnails they show and the index of the search page.
 
     Parameters
     ----------
@@ -78,11 +78,16 @@ def write_pages(
     content = read_ledger(ledger_json)
     out_dir.mkdir(parents=True, exist_ok=True)
     thumbnails = figures.write_thumbnails(content, ledger_json.parent, out_dir)
+    found = _statements(root)
+    names = finding.script(
+        content, found, folder=out_dir.name, book=root / "book" if root else None
+    )
+    write(out_dir / finding.FILE, names.encode())
     tests = root / "tests" if root else Path("tests")
     tests_address = f"{address}/tests" if address else ""
     texts = (
         ledger.page(content),
-        index.page(content, _statements(root), tests=tests, address=tests_address),
+        index.page(content, found, tests=tests, address=tests_address),
         map_page.page(content),
         resolution.page(content),
         errata.page(content),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -48,9 +49,9 @@ class Visit:
         if not request.url.startswith((self._address, "data:", "blob:")):
             self.problems.append(f"external request: {request.url}")
 
-    def open(self, name: str) -> None:
+    def open(self, name: str, until: Literal["load", "networkidle"] = "networkidle") -> None:
         """Go to a page and wait until it is quiet and typeset."""
-        self.page.goto(f"{self._address}/{name}", wait_until="networkidle")
+        self.page.goto(f"{self._address}/{name}", wait_until=until)
         self.page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
 
 
@@ -143,7 +144,8 @@ def test_accessibility_of_code_and_formulas(visit: Visit) -> None:
 @pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True)
 def test_barriers_would_be_seen(visit: Visit) -> None:
     """The checks above could pass on anything: here is one barrier of each kind."""
-    visit.open("book/errata.html")
+    visit.open("book/errata.html#erratum-bghj-l3-1")
+    visit.page.wait_for_selector("mjx-container.wide")
     visit.page.evaluate(
         """() => {
           const formulas = document.querySelectorAll('mjx-container.wide');
@@ -201,6 +203,117 @@ def test_search_finds_a_chapter(visit: Visit) -> None:
     )
     assert any(name in target for name in CHAPTERS for target in targets)
     assert visit.problems == []
+
+
+#: What a reader may ask, and cards one of which has to be among the first three.
+QUESTIONS = {
+    "(3.3)": ["bgj-e3-3"],
+    "delta_NN": ["mw-c1", "mw-c2", "mw-delta-nn-gelu"],
+    "δ_NN": ["mw-c1", "mw-c2", "mw-delta-nn-gelu"],
+    r"\delta_{\rm NN}": ["mw-c1", "mw-c2", "mw-delta-nn-gelu"],
+    "Theorem 2.6": ["bghj-t2-6-w"],
+    "Thm 2.6": ["bghj-t2-6-w"],
+    "BGJ Theorem 2.2": ["bgj-t2-2"],
+    "Figure 4.11": ["zhu-f4-11"],
+    "ZHU-T3.3.4": ["zhu-t3-3-4"],
+    "spurious fixed points": ["bgj-p4-2", "bgj-p4-2-ring"],
+    "edge of stability": ["own-own-model-critical", "zhu-t3-3-4"],
+    "grokking": ["mw-c11"],
+    "double descent": ["mdl-5-f3-1", "mdl-7-f1-1"],
+    "critical step size": ["own-critical-steps", "own-critical-step", "zhu-f4-3"],
+    "catapult": ["zhu-f3-1", "own-catapult-peak"],
+}
+FOUND = "section[aria-labelledby=td-found] li a"
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "dark"), (DESKTOP, "light")], indirect=True)
+def test_search_leads_to_cards(visit: Visit) -> None:
+    """A number, a letter or a phrase could be found nowhere, or lead to the top of a page."""
+    for question, wanted in QUESTIONS.items():
+        visit.open(f"search.html?q={quote(question)}", until="load")
+        links = visit.page.locator(FOUND)
+        links.first.wait_for()
+        targets = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        assert len(targets) <= 10
+        first = {target.partition("#claim-")[2] for target in targets[:3]}
+        assert first & set(wanted), (question, first)
+    section = {"include": [["section[aria-labelledby=td-found]"]]}
+    assert _found(Axe().run(visit.page, context=section)) == []
+    width = visit.page.viewport_size["width"] if visit.page.viewport_size else 0
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    # By keyboard: what is found is the next thing after the field.
+    visit.page.focus(".bd-search-container input[name=q]")
+    for _ in range(3):
+        visit.page.keyboard.press("Tab")
+        if visit.page.evaluate(f"document.activeElement.matches('{FOUND}')"):
+            break
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_url("**#claim-*")
+    card = visit.page.locator(f"#{visit.page.url.partition('#')[2]}")
+    card.wait_for()
+    assert "td-card" in (card.get_attribute("class") or "")
+    # The search of Sphinx goes on to read the pages it found; whoever leaves stops it.
+    assert [problem for problem in visit.problems if not problem.startswith("failed:")] == []
+
+
+def test_search_explains_letters(visit: Visit) -> None:
+    """A letter could be found in claims only, and a link to the page of notation be broken."""
+    visit.open("search.html?q=delta_NN", until="load")
+    visit.page.locator(FOUND, has_text="Notation:").first.click()
+    visit.page.wait_for_url("**/book/notation.html#*")
+    assert visit.page.locator(f"#{visit.page.url.partition('#')[2]}").count() == 1
+
+
+RESULTS = ("ledger", "statements", "errata", "figures", "limits")
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("name", RESULTS)
+def test_pages_of_results_are_light(visit: Visit, name: str) -> None:
+    """Hundreds of entries could make a page slow, or put what a reader looks for far below."""
+    visit.open(f"book/{name}.html", until="load")
+    assert visit.page.evaluate("document.querySelectorAll('*').length") < 8000
+    folded = visit.page.locator(".td-group, .td-entry").first.bounding_box()
+    size = visit.page.viewport_size
+    assert folded and size and folded["y"] < 2 * size["height"]
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "ledger.html#claim-bgj-e3-3",
+        "ledger.html?verdict=false#claim-bgj-e3-3",
+        "statements.html#statement-bgj-theorem-2-2",
+        "errata.html#erratum-bghj-l3-1",
+        "limits.html#limit-mw-c11",
+        "figures.html#figure-zhu-f3-1",
+    ],
+)
+def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
+    """A permanent link could lead to something closed, beside it, or to raw formulas."""
+    visit.open(f"book/{place}")
+    target = visit.page.locator(f"#{place.partition('#')[2]}")
+    if target.locator(".td-tex").count():
+        target.locator("mjx-container").first.wait_for()
+    box, size = target.bounding_box(), visit.page.viewport_size
+    assert box and size and -1 <= box["y"] < size["height"] / 2
+    assert "\\(" not in target.inner_text()
+    assert _violations(visit.page) == []
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_can_be_read_without_a_script(browser: Browser, address: str, name: str) -> None:
+    """What is folded could stay closed where no script runs."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/book/{name}.html")
+    folded = page.locator(".td-group, .td-entry").first
+    closed = len(folded.inner_text())
+    folded.locator("summary").first.click()
+    assert len(folded.inner_text()) > closed + 100
+    context.close()
 
 
 def test_buttons_of_a_chapter(visit: Visit) -> None:

@@ -83,9 +83,9 @@ def test_pages_of_the_example_load_style_and_filter(folder):
     text = (folder / "html" / "book" / "ledger.html").read_text("utf8")
     static = r"\.\./_static/{}(\?v=\w+)?"
     assert re.search(f'<link [^>]*href="{static.format("claimbook.css")}"', text)
-    assert re.search(f'<script defer="defer" src="{static.format("ledger.js")}"', text)
-    assert re.search(f'<script defer="defer" src="{static.format("map.js")}"', text)
-    for name in ("claimbook.css", "ledger.js", "map.js"):
+    for name in ("ledger.js", "map.js", "search.js"):
+        assert re.search(f'<script defer="defer" src="{static.format(name)}"', text)
+    for name in ("claimbook.css", "claims-index.js", "ledger.js", "map.js", "search.js"):
         assert (folder / "html" / "_static" / name).is_file()
 
 

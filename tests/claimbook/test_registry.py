@@ -98,6 +98,8 @@ USES = ENTRY + ENTRY.replace("T1", "T2").replace("Theorem 1", "Theorem 2 (first 
         (ENTRY + 'finding = "partial"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY + 'finding = "data"', "BGHJ-T1: 'reason' is a required property"),
         (ENTRY.replace('"A."', '" "'), "BGHJ-T1: statement"),
+        (ENTRY + 'terms = "catapult"', "BGHJ-T1: terms: 'catapult' is not of type 'array'"),
+        (ENTRY + "terms = []", "BGHJ-T1: terms"),
         (ENTRY.replace('"a/b"', '"../b"'), "BGHJ-T1: chapter"),
         ("claim = ", "not valid TOML"),
         ("", "'claim' is a required property"),

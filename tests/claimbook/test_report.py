@@ -82,9 +82,14 @@ def test_pages_work_in_a_browser(site, browser):
     page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
     url = f"{(site / 'ledger.html').as_uri()}"
     page.goto(url)
-    visible = page.locator("#td-ledger > tbody > tr:visible")
+    rows = page.locator("#td-ledger li[data-text]")
+    visible = page.locator("#td-ledger li[data-text]:visible")
     count = page.locator("#td-count")
-    assert visible.count() == 4 and count.inner_text() == "4 of 4 claims"
+    # The sources are folded until one of them, or the filter, is asked.
+    assert rows.count() == 4 and visible.count() == 0 and count.inner_text() == "4 of 4 claims"
+    page.get_by_text("A paper with x in its title 3 claims").click()
+    assert visible.count() == 3
+    page.wait_for_selector("#claim-bghj-l3-1 mjx-container")
     page.select_option("select[name=verdict]", "false")
     assert visible.count() == 1 and "OWN-rank" in visible.inner_text()
     page.select_option("select[name=source]", "BGHJ")
@@ -102,35 +107,41 @@ def test_pages_work_in_a_browser(site, browser):
     assert visible.count() == 1 and page.input_value("input[name=words]") == "FIGURE time"
     page.click("button[type=reset]")
     page.wait_for_function("!location.search")
-    assert visible.count() == 4
+    assert visible.count() == 0 and count.inner_text() == "4 of 4 claims"
     # A choice that does not exist chooses nothing.
     page.goto(f"{url}?verdict=likely")
-    assert visible.count() == 4 and page.input_value("select[name=verdict]") == ""
+    assert count.inner_text() == "4 of 4 claims" and page.input_value("select[name=verdict]") == ""
     # A number of the overview leads to the claims it counts.
     page.get_by_role("row", name="OWN").get_by_role("link").first.click()
     page.wait_for_url("**?source=OWN#td-filter")
     page.get_by_text("1 of 4 claims").wait_for()
     assert "OWN-rank" in visible.inner_text()
-    # By keyboard alone: to the first field, choose, go on to the evidence and open it.
+    # By keyboard alone: to the first field, choose, go on to the claim and to its card.
     page.goto(url)
     page.focus("select[name=source]")
     page.keyboard.press("Tab")
-    page.keyboard.type("corr")
+    page.keyboard.type("misp")
     assert count.inner_text() == "1 of 4 claims"
-    focused = "document.activeElement.tagName"
+    focused = "document.activeElement.textContent"
     for _ in range(12):
         page.keyboard.press("Tab")
-        if page.evaluate(focused) == "SUMMARY":
+        if page.evaluate(focused) == "Lemma 3.1":
             break
     page.keyboard.press("Enter")
-    assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
-    # A link to a claim that the filter hides clears it and opens the row's evidence.
+    page.wait_for_url("**/alignment/matrices.html#claim-bghj-l3-1")
+    # A link to a claim that the filter hides clears it and opens its source.
     page.goto("about:blank")
-    page.goto(f"{url}?verdict=false#claim-bghj-t2-3")
-    page.wait_for_selector("#td-ledger details[open]")
-    assert visible.count() == 4
-    assert "closed form <b> against quadrature" in page.locator("details[open]").inner_text()
-    page.wait_for_selector("#td-ledger mjx-container")
+    page.goto(f"{url}?verdict=false#claim-bghj-l3-1")
+    page.wait_for_selector("#claim-bghj-l3-1 mjx-container")
+    assert visible.count() == 3 and count.inner_text() == "4 of 4 claims"
+    # A link to an erratum opens it, and one to the figures of a source shows them.
+    page.goto((site / "errata.html").as_uri())
+    assert page.locator("#erratum-own-rank").inner_text() == "OWN, Rank The rank is at most 2k."
+    page.goto(f"{(site / 'errata.html').as_uri()}#erratum-bghj-l3-1")
+    page.wait_for_selector("#erratum-bghj-l3-1[open] .td-printed mjx-container")
+    page.goto(f"{(site / 'figures.html').as_uri()}#figures-bghj")
+    page.wait_for_selector("#figures-bghj-figures-and-tables[open]")
+    assert page.locator("main img:visible").count() == 1
     page.set_viewport_size({"width": 390, "height": 800})
     for name in (*PAGES, "alignment/alignment"):
         page.goto((site / f"{name}.html").as_uri())
@@ -209,10 +220,10 @@ def test_errata_show_both_formulas_and_the_deciding_number(written):
     text = written()["errata"]
     assert r"\Phi_{bc} = \mathbb{E}[\pi_b\pi_c]" in text
     assert r"\Phi_{bc} = -\mathbb{E}[\pi_b\pi_c]" in text
-    assert "the rank is $k^2$" in text and "A counter-example." in text
+    assert r"the rank is \(k^2\)" in text and "A counter-example." in text
     assert (
-        text.count("**False as stated.** ") == 1
-        and "**False as stated.** The rank is at most $2k$." in text
+        text.count("<em>False as stated.</em> ") == 1
+        and "False as stated.</em> The rank is at most" in text
     )
     assert "as printed (sign as printed) <strong>\N{MINUS SIGN}1</strong>, expected 1" in text
     assert "BGHJ-T2.3" not in text
@@ -223,17 +234,21 @@ def headings(text):
     return re.findall(r"^#+ (.*)$", text, re.MULTILINE)
 
 
+def entries(text):
+    """Headings of a page and what is folded under them, in order."""
+    return [
+        heading or folded
+        for heading, folded in re.findall(
+            r"^#+ (.*)$|<summary><strong>(.*?)</strong>", text, re.MULTILINE
+        )
+    ]
+
+
 def test_errata_are_ordered_by_how_much_they_matter(written):
     """What changes a conclusion must come first, and among equals a theorem before a caption."""
     titles = [title for title, _ in parts.ERRATA.values()]
     false, number, slip = titles
-    assert headings(written()["errata"]) == [
-        "Errata",
-        false,
-        "OWN, Rank",
-        number,
-        "BGHJ, Lemma 3.1",
-    ]
+    assert entries(written()["errata"]) == ["Errata", false, "OWN, Rank", number, "BGHJ, Lemma 3.1"]
 
     def change(content):
         matters = {"OWN-rank": "slip", "BGHJ-F2.1": "number", "BGHJ-T2.3": "number"}
@@ -241,7 +256,7 @@ def test_errata_are_ordered_by_how_much_they_matter(written):
             claim["verdict"] = "corrected"
             claim["matters"] = matters.get(claim["id"], "number")
 
-    assert headings(written(change)["errata"]) == [
+    assert entries(written(change)["errata"]) == [
         "Errata",
         number,
         "BGHJ, Theorem 2.3",
@@ -264,7 +279,7 @@ def test_figures_follow_the_numbers_of_their_source(written):
         content["claims"].append({**shown, "id": "OWN-F1", "source": "OWN"})
 
     text = written(change)["figures"]
-    assert re.findall(r"<tr><td>(.*)$", text, re.MULTILINE) == [
+    assert re.findall(r"^\*\*(.*?)\*\*", text, re.MULTILINE) == [
         "Figure 2.1",
         "Figure 9",
         "Figure 10",
@@ -275,10 +290,12 @@ def test_figures_follow_the_numbers_of_their_source(written):
     assert headings(text) == [
         "Figures",
         "BGHJ",
-        "BGHJ: figures and tables",
-        "BGHJ: other statements",
         "OWN",
-        "OWN: figures and tables",
+    ]
+    assert re.findall(r"<summary>(.*)</summary>", text) == [
+        '<strong>BGHJ</strong> figures and tables <span class="td-number">4</span>',
+        '<strong>BGHJ</strong> other statements <span class="td-number">1</span>',
+        '<strong>OWN</strong> figures and tables <span class="td-number">1</span>',
     ]
     assert text.index("(figures-bghj)=") < text.index("Figure 9") < text.index("(figures-own)=")
     assert "1 min 15 s" in text
@@ -316,8 +333,8 @@ def test_limits_say_why_and_what_would_settle(written):
         "Holds in part",
         "BGHJ: holds in part",
     ]
-    assert "*Why.* Only for $\\alpha \\ge 40$." in text
-    assert "*What would settle it.* The number of samples." in text
+    assert "<em>Why.</em> Only for \\(\\alpha \\ge 40\\)." in text
+    assert "<em>What would settle it.</em> The number of samples." in text
     assert "BGHJ-T2.3" not in text and "OWN-rank" not in text
     assert "*Source:* $d=1000$\n\n</td><td>\n\n*Ours:* $d=500$" in text
 

@@ -11,7 +11,9 @@
 `status`       what was built, where, how long it took; runs with other seeds
 `performance`  measured speed and memory
 `layers`       a drawing of what uses what
+`finding`      what the search page knows of the claims
 `templates`    what a page is filled into
 `parts`        what several pages share
+`plain`        texts without TeX
 =============  ==============================================================
 """

@@ -44,6 +44,7 @@ def page(ledger: Ledger) -> str:
             ("all", _sums(claims), {}),
         ],
         choices=choices,
+        groups=groups,
         misprinted=PRINTED_MUST_FAIL,
         unsettled=UNSETTLED,
     )

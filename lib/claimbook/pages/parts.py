@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal
 
 from claimbook.evidence import Evidence
@@ -21,7 +22,7 @@ Ledger = Mapping[str, Any]
 Entry = Mapping[str, Any]
 
 MEANING: dict[Finding, str] = {
-    "confirmed": "holds, as far as its entry says under *Tested*",
+    "confirmed": "holds, as far as its card says under *Tested*",
     "corrected": "our formula holds, the printed one fails the same check",
     "false": "the entry gives the counter-example, and the repair if there is one",
     "partial": "holds in part; the entry says which",
@@ -112,6 +113,53 @@ def _inline(formula: str) -> str:
     before, middle, after = found.groups()
     ends = [re.sub(rf"{space}+", " ", end) for end in (before, after)]
     return f"{ends[0]}${middle}${ends[1]}" if middle else "".join(ends)
+
+
+#: What only Markdown can turn into HTML: roles, links, lists of links, footnotes.
+_MARKDOWN = re.compile(r"\{[\w:]+\}`|\]\(|\[\^|<\w")
+
+
+def paragraph(written: str, lead: str = "") -> str:
+    r"""Return a paragraph whose formulas are typeset when a reader comes to see them.
+
+    A page of some hundred entries that were typeset when it opens would be slow. So the text is
+    HTML, in which MathJax does not look by itself, see ``static/ledger.js``. A text with links of
+    the book in it stays MyST.
+
+    Parameters
+    ----------
+    written : str
+        Of the registry.
+    lead : str
+        Words in front of it.
+
+    Examples
+    --------
+    >>> paragraph("At $a<b$ the `path` is *not* short.", "Why:")[:61]
+    '<p class="td-tex"><em>Why:</em> At \\(a&lt;b\\) the <code>path</code>'
+    >>> paragraph("See {doc}`ledger`.")
+    'See {doc}`ledger`.'
+    """
+    pieces = " ".join(written.split()).split("$")
+    if any(map(_MARKDOWN.search, pieces[::2])):
+        return f"*{lead}* {text(written)}" if lead else text(written)
+    pieces[::2] = [_emphasised(escape(piece, quote=False)) for piece in pieces[::2]]
+    pieces[1::2] = [rf"\({escape(piece, quote=False)}\)" for piece in pieces[1::2]]
+    before = f"<em>{lead}</em> " if lead else ""
+    return f'<p class="td-tex">{before}{"".join(pieces)}</p>'
+
+
+def _emphasised(words: str) -> str:
+    words = re.sub(r"`([^`]+)`", r"<code>\1</code>", words)
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", words)
+
+
+def display(written: str) -> str:
+    """Return what `formula` makes of a formula, to be typeset as a `paragraph` is."""
+    found = formula(written)
+    if not found.startswith("$$\n"):
+        return paragraph(found.removeprefix("\\"))
+    return rf'<p class="td-tex">\[{escape(found[3:-3], quote=False)}\]</p>'
 
 
 def evidence(claim: Entry) -> list[Evidence]:

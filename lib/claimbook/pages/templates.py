@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from claimbook import render as html
-from claimbook.pages import parts
+from claimbook.pages import parts, plain
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
@@ -23,12 +23,15 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters.update(
     colour=html.colour,
+    display=parts.display,
     duration=parts.duration,
     evidence=parts.evidence,
     evidence_list=html.evidence_list,
     formula=parts.formula,
     html=escape,
     number=html.number,
+    paragraph=parts.paragraph,
+    plain=plain.plain,
     text=parts.text,
     verdict=html.verdict_word,
 )

@@ -44,6 +44,7 @@ def setup(app):
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
     app.add_js_file("ledger.js", defer="defer")
     app.add_js_file("map.js", defer="defer")
+    app.add_js_file("search.js", defer="defer")
 """
 #: Notebooks as they are downloaded, each whole; those that Sphinx reads refer to files of the site.
 _DOWNLOADS = Path("_build", "downloads")
