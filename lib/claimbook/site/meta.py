@@ -34,12 +34,17 @@ _SIGNS = {
     "infty": "∞", "to": "→", "dots": "…", "ldots": "…", "times": "×", "cdot": "·", "le": "≤",
     "ge": "≥", "ne": "≠", "approx": "≈", "asymp": "≍", "sim": "~", "in": "∈", "pm": "±",
     "sum": "Σ", "int": "∫", "langle": "⟨", "rangle": "⟩", "top": "ᵀ", "perp": "⊥", "sqrt": "√",
-    "lvert": "|", "rvert": "|", "|": "‖", ",": " ", "quad": " ", "\\": " ", "mapsto": "↦", "log": "log ", "exp": "exp ",
-    "max": "max", "min": "min", "sup": "sup", "inf": "inf", "lim": "lim ", "colon": ": ",
+    "lvert": "|", "rvert": "|", "|": "‖", ",": " ", "quad": " ", "\\": " ", "mapsto": "↦",
+    "log": "log ", "exp": "exp ", "max": "max", "min": "min", "sup": "sup", "inf": "inf", "lim": "lim ",
+    "colon": ": ",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+|.)\s*")
 _FRACTION = re.compile(r"\\[td]?frac\s*(\{[^{}]*\}|\\?\w)\s*(\{[^{}]*\}|\\?\w+)")
 _CARD = re.compile(r'<meta (?:name|property)="(?:description|og:|twitter:)[^>]*>')
+_OWN_NAME = (
+    f'location.pathname.endsWith("/{ABSENT}.html") && document.querySelector("base").remove()'
+)
+_SKIP = re.compile(r'<div id="pst-skip-link".*?</div>', re.DOTALL)
 
 
 def plain(formula: str) -> str:
@@ -193,8 +198,10 @@ def _add(app: Any, page: str, template: str, context: dict[str, Any], document: 
     """Add the lines to the head of a page (event ``html-page-context``)."""
     base = app.config.html_baseurl
     if page == ABSENT:
-        # Whatever the address that was asked for, links start from the base of the site.
-        context["metatags"] = f'<base href="{_root(base)}">\n' + context.get("metatags", "")
+        # Whatever the address that was asked for, links start from the base of the site; the page
+        # under its own name, on a server without that base, needs none.
+        line = f'<base href="{_root(base)}">\n<script>{_OWN_NAME}</script>\n'
+        context["metatags"] = line + context.get("metatags", "")
         return
     if document is None:
         return
@@ -240,11 +247,14 @@ def _absent(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def _finish(app: Any, exception: Exception | None) -> None:
-    """Let links within the absent page lead to it, and not to the base (``build-finished``)."""
+    """Take the links within the absent page away: they start from the base (``build-finished``).
+
+    The only one is that which skips the side bar; landmarks and the heading serve as well.
+    """
     page = Path(app.outdir, f"{ABSENT}.html")
     if exception is None and page.is_file():
-        text = page.read_text(encoding="utf8").replace('href="#', f'href="{ABSENT}.html#')
-        page.write_text(text, encoding="utf8")
+        text = page.read_text(encoding="utf8")
+        page.write_text(_SKIP.sub("", text), encoding="utf8")
 
 
 def setup(app: Any) -> dict[str, bool]:
