@@ -258,9 +258,11 @@ def test_absent_page_works_under_its_name(browser: Browser, address: str) -> Non
     failed: list[str] = []
     page.on("response", lambda r: failed.append(r.url) if r.status >= 400 else None)
     page.goto(f"{address}/404.html", wait_until="networkidle")
+    assert page.locator("article h1").evaluate("h => getComputedStyle(h).fontSize") != "32px"
     page.locator("article a", has_text="home page").click()
     page.wait_for_url(f"{address}/{TOC['root']}.html")
-    assert failed == []
+    # The browser looks ahead, and asks for the base before the page has done without it.
+    assert [url for url in failed if not url.startswith(address + urlsplit(BASE).path)] == []
     page.close()
 
 

@@ -35,8 +35,8 @@ _SIGNS = {
     "ge": "≥", "ne": "≠", "approx": "≈", "asymp": "≍", "sim": "~", "in": "∈", "pm": "±",
     "sum": "Σ", "int": "∫", "langle": "⟨", "rangle": "⟩", "top": "ᵀ", "perp": "⊥", "sqrt": "√",
     "lvert": "|", "rvert": "|", "|": "‖", ",": " ", "quad": " ", "\\": " ", "mapsto": "↦",
-    "log": "log ", "exp": "exp ", "max": "max", "min": "min", "sup": "sup", "inf": "inf", "lim": "lim ",
-    "colon": ": ",
+    "log": "log ", "exp": "exp ", "max": "max", "min": "min", "sup": "sup", "inf": "inf",
+    "lim": "lim ", "colon": ": ",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+|.)\s*")
 _FRACTION = re.compile(r"\\[td]?frac\s*(\{[^{}]*\}|\\?\w)\s*(\{[^{}]*\}|\\?\w+)")
