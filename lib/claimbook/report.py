@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from claimbook.files import write
 from claimbook.pages import errata, figures, finding, ledger, limits, parts, resolution, status
 from claimbook.pages import map as map_page
 from claimbook.pages import statements as index
-from claimbook.pages.parts import Ledger
+from claimbook.pages.parts import Entry, Ledger
 from claimbook.registry import FINDINGS, UNSETTLED, ClaimError, load_registry, schema_faults
 from claimbook.render import WORDS, number
 from claimbook.statements import Statement
@@ -122,7 +123,8 @@ def substitutions(ledger: Ledger) -> dict[str, str]:
     -------
     dict
         MyST text by name: counts of all kinds, both errors of all verdicts, the run
-        time in minutes, and ``verdicts``, a line of counts that lead to their claims.
+        time in minutes, ``verdicts``, a line of counts that lead to their claims, and for each
+        part of the book, such as ``a-b``, the counts of its verdicts, ``found_a_b``.
     """
     claims = ledger["claims"]
     matters = Counter(claim.get("matters") for claim in claims)
@@ -148,4 +150,17 @@ def substitutions(ledger: Ledger) -> dict[str, str]:
             for name in FINDINGS
             if found[name]
         ),
+        **{f"found_{part.replace('-', '_')}": text for part, text in _found(claims)},
     }
+
+
+def _found(claims: list[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield the parts of the book, folders of chapters, and what was found in each."""
+    folders = [claim["chapter"].rpartition("/")[0] for claim in claims]
+    for folder in filter(None, dict.fromkeys(folders)):
+        counts = Counter(
+            claim["verdict"] for claim, its in zip(claims, folders, strict=True) if its == folder
+        )
+        number = sum(counts.values())
+        words = " · ".join(f"{counts[name]} {WORDS[name]}" for name in FINDINGS if counts[name])
+        yield folder, f"{number} {'claim' if number == 1 else 'claims'}: {words}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Where such figures are: page, label of the figure.
 FIGURES = {
+    "book/intro": "moving-catapult",
     "book/effective-dynamics/pca": "moving-plane",
     "book/catapults/one-example": "moving-catapult",
     "book/phase-transitions/hessian": "moving-spectrum",
@@ -241,7 +242,7 @@ def test_other_pages_do_not_fetch_vega(browser: Browser, site: Path) -> None:
     page = context.new_page()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    page.goto((site / "book" / "intro.html").as_uri())
+    page.goto((site / "book" / "notation.html").as_uri())
     page.wait_for_load_state("networkidle")
     assert any(url.split("?")[0].endswith("/interactive.js") for url in requests)
     assert not any("vega" in url for url in requests)

@@ -408,6 +408,11 @@ def test_numbers_for_other_pages(ledger):
     assert expected.items() <= numbers.items()
     assert '<a href="ledger.html?verdict=false">1 false as stated</a>' in numbers["verdicts"]
     assert "want of data" not in numbers["verdicts"]
+    folders = {claim["chapter"].rpartition("/")[0] for claim in content["claims"]} - {""}
+    found = {name: text for name, text in numbers.items() if name.startswith("found_")}
+    assert found.keys() == {f"found_{folder.replace('-', '_')}" for folder in folders}
+    counts = [int(text.split(" claim", 1)[0]) for text in found.values()]
+    assert sum(counts) == sum("/" in claim["chapter"] for claim in content["claims"]) > 0
     content["counts"]["data"] = 7
     assert "7 undecided for want of data" in report.substitutions(content)["verdicts"]
 

@@ -2,6 +2,8 @@
 
 =======  ============================================================================
 `stage`  assemble pages, executed notebooks and ledger; build and check the site
+`reuse`  a figure of a chapter on another page
+`meta`   descriptions, preview cards and the page 404 of a site
 `links`  every link of a built site resolves
 `serve`  show a built site on localhost
 =======  ============================================================================

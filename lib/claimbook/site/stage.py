@@ -26,7 +26,7 @@ from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, cards, figures, links
+from claimbook.site import api, cards, figures, links, meta, reuse
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -39,6 +39,9 @@ _STATIC = Path(report.__file__).with_name("static")
 #: one page after the other. Sphinx itself, given its configuration, has a process for each core, if
 #: all extensions allow it; this one, which numbers sections when all pages are read, does not say.
 _CONFIGURATION = """
+extensions = [*extensions, "claimbook.site.meta"]
+
+
 def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
@@ -156,12 +159,14 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     book = root / "book"
     if (book / "_static").is_dir():
         shutil.copytree(book / "_static", stage / "book" / "_static")
+    moving = False
     for name in chapters.plain_pages(book):
         if not name.startswith("_"):
-            _copy(book / f"{name}.md", stage / "book" / f"{name}.md")
+            page = stage / "book" / f"{name}.md"
+            _copy(book / f"{name}.md", page)
+            moving = reuse.put(page, notebooks) or moving
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
-    moving = False
     content = report.read_ledger(ledger)
     claims = {claim["id"]: claim for claim in content["claims"]}
     graphs = proofs.graphs(content)
@@ -187,6 +192,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
     report.write_pages(ledger, stage / "book", root=root, address=_address(root))
+    meta.write_previews(content, stage / "book")
     if _has_reference(expected(root)):
         api.write_pages(root / "lib", stage / "book")
     if (root / MEASUREMENTS).is_file():
@@ -201,6 +207,13 @@ def _write_notebook(notebook: Any, target: Path) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf8")
     return text
+
+
+def _home(stage: Path) -> str:
+    """Name of the home page."""
+    import yaml
+
+    return str(yaml.safe_load((stage / "_toc.yml").read_text(encoding="utf8"))["root"])
 
 
 def _configure(source: Path, target: Path, ledger: Path) -> None:
@@ -282,9 +295,10 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     if (stage / _DOWNLOADS).is_dir():
         shutil.copytree(stage / _DOWNLOADS, html / "_sources", dirs_exist_ok=True)
     # The page that leads to the first chapter names no icon; browsers would then ask for
-    # one that is not there.
+    # one that is not there. Its address is the one that people send, so it has the card too.
     index = html / "index.html"
-    index.write_text(_ICON + index.read_text(encoding="utf8"), encoding="utf8")
+    home = meta.card(html / f"{_home(stage)}.html")
+    index.write_text(_ICON + home + index.read_text(encoding="utf8"), encoding="utf8")
     return html
 
 
