@@ -24,21 +24,6 @@ def paragraph(*parts):
     return made
 
 
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        (r"\lambda_{\max}", "λ_max"),
-        (r"\mathbb E\,\Phi(x)", "E Φ(x)"),
-        (r"\tfrac12\langle V,\nabla^2\rangle", "1/2⟨V,∇^2⟩"),
-        (r"O\big((\log m+R)/\sqrt m\big)", "O((log m+R)/√m)"),
-        (r"x\mapsto x", "x↦x"),
-    ],
-)
-def test_formulas_become_plain_text(formula, expected):
-    """A description could show backslashes and braces, or lose a function's name."""
-    assert meta.plain(formula) == expected
-
-
 def test_description_is_the_first_paragraph_that_says_something():
     """A count, a table or a mark of the bibliography could stand for the page."""
     table = nodes.table()
