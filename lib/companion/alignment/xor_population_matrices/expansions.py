@@ -317,6 +317,7 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
         fourth, scale = relu.fourth_moment(means, covariance), 1.0
     else:
         i, j = _validate.pair("block", block, most=K - 1)
+        _validate.positive("problem.precision", problem.precision)
         centroids = _centroids(problem, point)
         found = relu.wedge(point.W[i], point.W[j], centroids, problem.precision)
         feature = found.second - found.probability[:, None, None] * _outer(centroids, centroids)
