@@ -332,34 +332,6 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
     return float(min(outside / total, 1.0))
 
 
-def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
-    """Principal angles between two column spaces, ascending, in radians.
-
-    Parameters
-    ----------
-    first : array_like, shape (n, p)
-        Columns that span the first space, in any basis.
-    second : array_like, shape (n, q)
-        Columns that span the second one.
-
-    Returns
-    -------
-    ndarray, shape (min(p, q),)
-        Accurate for small angles too (through sines, not only cosines).
-
-    Examples
-    --------
-    >>> angles = principal_angles(np.eye(3)[:, :1], [[1.0], [1.0], [0.0]])
-    >>> bool(np.isclose(angles[0], np.pi / 4))
-    True
-    """
-    a, b = _orthonormal("first", first), _orthonormal("second", second)
-    if a.shape[0] != b.shape[0]:
-        raise ValueError(f"second must have {a.shape[0]} rows, got {b.shape[0]}")
-    angles: Array = np.sort(scipy.linalg.subspace_angles(a, b))
-    return angles
-
-
 def _direct(matrix: Array, r: int, tolerance: float, which: Order) -> Spectrum:
     """Top eigenpairs of a symmetric matrix with LAPACK."""
     size = matrix.shape[0]

@@ -102,7 +102,7 @@ class TwoLayerSpectrum:
         Parameters
         ----------
         values : array_like, shape (k,)
-            The numbers t. At zero it is the atom of the neurons without slope, as of rectified units.
+            The numbers t. At zero it is an atom: neurons without slope, as of rectified units.
 
         Returns
         -------

@@ -114,10 +114,6 @@ class Target:
             )
         return values
 
-    def with_noise(self, noise: float) -> Target:
-        """Return this target with another noise level."""
-        return replace(self, noise=noise)
-
     def rotated(self, basis: ArrayLike) -> Target:
         """Return the target ``z -> h(basis^T z)``, its directions turned by `basis`.
 
