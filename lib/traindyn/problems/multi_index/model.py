@@ -223,10 +223,8 @@ class MultiIndex:
 
         Parameters
         ----------
-        preactivations : ndarray, shape (n, m)
-            Products of inputs and neurons, without the biases.
-        labels : ndarray, shape (n,)
-            Labels of the same samples.
+        preactivations, labels
+            As for :meth:`hessian_weights`.
 
         Returns
         -------
