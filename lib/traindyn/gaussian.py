@@ -142,10 +142,6 @@ def gauss_hermite(dim: int, order: int) -> Rule:
     order : int
         Nodes per coordinate, at least 1; the rule has ``order ** dim`` nodes.
 
-    Returns
-    -------
-    Rule
-
     Raises
     ------
     ValueError
@@ -189,10 +185,6 @@ def sobol(dim: int, n: int, *, rng: RNG) -> Rule:
     rng : int, SeedSequence or Generator
         Source of the scrambling.
 
-    Returns
-    -------
-    Rule
-
     Raises
     ------
     ValueError
@@ -229,10 +221,6 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
     rng : int, SeedSequence or Generator, default 0
         Source of the scrambling, unused by Gauss-Hermite. The default is one fixed
         rule: the same call gives the same numbers.
-
-    Returns
-    -------
-    Rule
 
     Raises
     ------

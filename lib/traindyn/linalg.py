@@ -202,10 +202,6 @@ def top_eigenpairs(
         Operator-vector products after which the best pairs so far are returned with
         `converged` False (default: 300 per column of a block).
 
-    Returns
-    -------
-    Spectrum
-
     Raises
     ------
     ValueError
@@ -296,10 +292,6 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
         An operator is only multiplied (relative accuracy 1e-6).
     basis : array_like, shape (n, m)
         Columns that span the subspace; they need not be orthonormal or independent.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

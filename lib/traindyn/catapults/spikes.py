@@ -81,10 +81,6 @@ def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
     leading : int
         Number of leading eigenvectors.
 
-    Returns
-    -------
-    Split
-
     Raises
     ------
     ValueError

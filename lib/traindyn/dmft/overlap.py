@@ -88,10 +88,6 @@ def overlap_law(solution: MeanField) -> OverlapLaw:
     solution : MeanField
         Solved with ``moments=True``, for a target whose directions are all hard.
 
-    Returns
-    -------
-    OverlapLaw
-
     Raises
     ------
     ValueError

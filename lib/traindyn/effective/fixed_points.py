@@ -89,10 +89,6 @@ def find(
         Newton steps before giving up. A step that does not decrease the residual, or
         leaves the domain of the drift, is halved.
 
-    Returns
-    -------
-    FixedPoint
-
     Raises
     ------
     ValueError

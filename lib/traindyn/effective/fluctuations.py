@@ -155,10 +155,6 @@ def linear_noise(
     c_delta : float
         Step size times d.
 
-    Returns
-    -------
-    LinearNoise
-
     Raises
     ------
     ValueError

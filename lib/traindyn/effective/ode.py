@@ -91,10 +91,6 @@ def solve_limit(
     problem, statistics0, times, rtol, atol
         As for :func:`solve`; the drift is ``problem.limit_drift`` (BGHJ Proposition 5.10).
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError, FloatingPointError

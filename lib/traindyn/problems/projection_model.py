@@ -282,10 +282,6 @@ class ProjectionModel:
             Where the derivatives are taken.
         sample : Sample
             The draws that are summed over.
-
-        Returns
-        -------
-        Factors
         """
         a, b = self._checked_block(block)
         _validate.choice("matrix", matrix, MATRICES)

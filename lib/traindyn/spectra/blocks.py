@@ -389,10 +389,6 @@ def operator(
     point, sample
         Where, and on which data (training or test).
 
-    Returns
-    -------
-    WeightedGram
-
     Raises
     ------
     ValueError

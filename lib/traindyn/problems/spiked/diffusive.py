@@ -57,10 +57,6 @@ def fluctuations(
     c_delta : float
         Limit of ``step_size * dimension``.
 
-    Returns
-    -------
-    LinearDiffusion
-
     Raises
     ------
     ValueError
@@ -108,10 +104,6 @@ def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float)
         A stable fixed point.
     c_delta : float
         Limit of ``step_size * dimension``.
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------
@@ -236,10 +228,6 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
         Lambda > 0.
     c_delta : float
         Limit of ``step_size * dimension``.
-
-    Returns
-    -------
-    Diffusion
     """
     return _equator(problem, _validate.positive("ratio", ratio), c_delta)
 

@@ -162,10 +162,6 @@ def frozen_block(
     kink : float, default 0
         As for :func:`traindyn.relu.half_space`: one half gives the limit of high precision.
 
-    Returns
-    -------
-    PopulationBlock
-
     Raises
     ------
     ValueError
@@ -352,10 +348,6 @@ def loss_hessian_block(
     ----------
     problem, point, block, rule
         As for :func:`population_block`; the precision must be finite.
-
-    Returns
-    -------
-    PopulationBlock
 
     Raises
     ------

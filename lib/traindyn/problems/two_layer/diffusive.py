@@ -71,10 +71,6 @@ def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
     a : array_like, shape (K,)
         All of one sign, with squares that sum to C.
 
-    Returns
-    -------
-    Statistics
-
     Raises
     ------
     ValueError
@@ -111,10 +107,6 @@ def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
         Positive entries are v and the overlap with mu of neurons that answer mu, negative
         ones v and the overlap with nu of neurons that answer -nu, zeros neurons at zero. The
         squares of either sign sum to C.
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------

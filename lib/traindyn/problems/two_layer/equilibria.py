@@ -262,10 +262,6 @@ class FixedSet:
             Positive relative sizes of :math:`v_i^2` within each class; by default equal. Those
             of neurons at zero are not used.
 
-        Returns
-        -------
-        Statistics
-
         Raises
         ------
         ValueError
@@ -515,10 +511,6 @@ def destination(
     signs : array_like, shape (K, L), optional
         As for :func:`initial_set`.
 
-    Returns
-    -------
-    Statistics
-
     Raises
     ------
     ValueError
@@ -559,10 +551,6 @@ def locate(
         Of one point, without leading axes.
     tolerance : float, default 1e-9
         Largest entry by which the statistics may miss the set; neurons below it are zero.
-
-    Returns
-    -------
-    FixedSet
 
     Raises
     ------
