@@ -280,10 +280,6 @@ def _rooms() -> list[tuple[str, Callable[[Any], Any]]]:
         ),
         ("drift for effective.ode.solve", lambda p: ode.solve(p, start, [1.0])),
         ("limit_drift for effective.ode", lambda p: ode.solve_limit(p, start, [1.0])),
-        (
-            "drift, drift_dimension for effective.ode",
-            lambda p: ode.solve_with_error(p, start, [1.0], rng=0),
-        ),
         ("drift for effective.find", lambda p: find(p, start)),
         ("limit_drift for effective.find", lambda p: find(p, start, limit=True)),
         ("factors for blocks of the Hessian", lambda p: blocks.at(p, point, data)),

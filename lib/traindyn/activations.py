@@ -208,10 +208,6 @@ def softplus(sharpness: float = 1.0) -> Activation:
     sharpness : float, default 1.0
         Positive; the largest curvature is ``sharpness / 4``.
 
-    Returns
-    -------
-    Activation
-
     Raises
     ------
     ValueError

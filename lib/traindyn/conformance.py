@@ -204,10 +204,6 @@ def check(
     false_alarm : float
         Probability that a problem without fault fails, as far as this is a matter of chance.
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     ValueError

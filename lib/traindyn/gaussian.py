@@ -12,7 +12,6 @@ computation over independent scramblings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -28,10 +27,8 @@ __all__ = [
     "Estimate",
     "Rule",
     "default_rule",
-    "expect",
     "gauss_hermite",
     "rule",
-    "scramblings",
     "sobol",
     "symmetric_sqrt",
 ]
@@ -145,10 +142,6 @@ def gauss_hermite(dim: int, order: int) -> Rule:
     order : int
         Nodes per coordinate, at least 1; the rule has ``order ** dim`` nodes.
 
-    Returns
-    -------
-    Rule
-
     Raises
     ------
     ValueError
@@ -177,7 +170,7 @@ def gauss_hermite(dim: int, order: int) -> Rule:
     return Rule(nodes, np.ravel(weights))
 
 
-def sobol(dim: int, n: int, *, rng: RNG, whiten: bool = False) -> Rule:
+def sobol(dim: int, n: int, *, rng: RNG) -> Rule:
     """Scrambled Sobol points mapped to the Gaussian law, in antithetic pairs.
 
     Half of the nodes are Owen-scrambled Sobol points through the inverse normal
@@ -191,21 +184,11 @@ def sobol(dim: int, n: int, *, rng: RNG, whiten: bool = False) -> Rule:
         Number of nodes, a power of two, at least 2.
     rng : int, SeedSequence or Generator
         Source of the scrambling.
-    whiten : bool, default False
-        Multiply the nodes by the inverse square root of their second-moment matrix, so
-        that second moments are exact too. The expectation of a quadratic polynomial is
-        then exact; in exchange the rule is no longer unbiased over scramblings (the
-        bias is of the order of the squared error of the second moments). Needs
-        ``n >= 4 * dim``.
-
-    Returns
-    -------
-    Rule
 
     Raises
     ------
     ValueError
-        If `dim` or `n` is out of range, or `n` is too small for whitening.
+        If `dim` or `n` is out of range.
 
     Examples
     --------
@@ -217,42 +200,10 @@ def sobol(dim: int, n: int, *, rng: RNG, whiten: bool = False) -> Rule:
     n = _validate.integer("n", n, least=2, most=2 ** (_SOBOL_BITS + 1))
     if n & (n - 1):
         raise ValueError(f"n must be a power of two, got {n}")
-    if whiten and n < 4 * dim:
-        raise ValueError(f"n must be at least 4 * dim = {4 * dim} to whiten, got {n}")
     engine = qmc.Sobol(dim, scramble=True, bits=_SOBOL_BITS, rng=_validate.generator("rng", rng))
     # Half a grid cell keeps the points inside the open cube, symmetrically.
     half = ndtri(engine.random(n // 2) + 2.0 ** -(_SOBOL_BITS + 1))
-    if whiten:
-        values, vectors = np.linalg.eigh(half.T @ half / (n // 2))
-        half = half @ (vectors / np.sqrt(values)) @ vectors.T
     return Rule(np.concatenate([half, -half]), np.full(n, 1 / n))
-
-
-def scramblings(dim: int, n: int, *, replicates: int, rng: RNG) -> tuple[Rule, ...]:
-    """Independent scrambled Sobol rules, to measure the error of a computation by repeating it.
-
-    Parameters
-    ----------
-    dim, n : int
-        As for :func:`sobol`.
-    replicates : int
-        Number of rules, at least 2.
-    rng : int, SeedSequence or Generator
-        Spawns one child per rule.
-
-    Returns
-    -------
-    tuple of Rule
-
-    Raises
-    ------
-    ValueError
-        If `replicates` is below 2, or as for :func:`sobol`.
-    """
-    replicates = _validate.integer("replicates", replicates, least=2)
-    return tuple(
-        sobol(dim, n, rng=child) for child in _validate.generator("rng", rng).spawn(replicates)
-    )
 
 
 def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
@@ -270,10 +221,6 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
     rng : int, SeedSequence or Generator, default 0
         Source of the scrambling, unused by Gauss-Hermite. The default is one fixed
         rule: the same call gives the same numbers.
-
-    Returns
-    -------
-    Rule
 
     Raises
     ------
@@ -301,40 +248,6 @@ def default_rule(dim: int) -> Rule:
 @cache
 def _default_rule(dim: int) -> Rule:
     return rule(dim)
-
-
-def expect(function: Callable[[Array], Array], rules: Sequence[Rule]) -> Estimate:
-    """Average a function over the standard Gaussian law, with the error of the average.
-
-    Parameters
-    ----------
-    function : callable
-        Maps nodes, shape (n, dim), to values, shape (n, ...).
-    rules : sequence of Rule
-        At least two independent rules of equal size, such as :func:`scramblings`.
-
-    Returns
-    -------
-    Estimate
-        Mean over the rules and its standard error.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rules.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = expect(lambda z: np.cos(z[:, 0]), scramblings(1, 256, replicates=8, rng=1))
-    >>> bool(abs(found.value - np.exp(-0.5)) < 6 * found.error)
-    True
-    """
-    if len(rules) < 2:
-        raise ValueError(f"rules must hold at least 2 independent rules, got {len(rules)}")
-    values = np.stack([each.expect(function(each.nodes)) for each in rules])
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(rules))
-    return Estimate(values.mean(axis=0), np.asarray(error))
 
 
 def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:

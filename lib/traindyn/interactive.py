@@ -53,10 +53,6 @@ def slider(
     start, stop, step, value : float
         Ends, distance of two values, value at first.
 
-    Returns
-    -------
-    altair.Parameter
-
     Raises
     ------
     ValueError
@@ -89,10 +85,6 @@ def choice(
         Numbers or words.
     value : float or str
         At first.
-
-    Returns
-    -------
-    altair.Parameter
 
     Raises
     ------

@@ -202,10 +202,6 @@ def top_eigenpairs(
         Operator-vector products after which the best pairs so far are returned with
         `converged` False (default: 300 per column of a block).
 
-    Returns
-    -------
-    Spectrum
-
     Raises
     ------
     ValueError
@@ -297,10 +293,6 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
     basis : array_like, shape (n, m)
         Columns that span the subspace; they need not be orthonormal or independent.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -330,34 +322,6 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
     if total == 0:
         raise ValueError("matrix must be non-zero, got the zero matrix")
     return float(min(outside / total, 1.0))
-
-
-def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
-    """Principal angles between two column spaces, ascending, in radians.
-
-    Parameters
-    ----------
-    first : array_like, shape (n, p)
-        Columns that span the first space, in any basis.
-    second : array_like, shape (n, q)
-        Columns that span the second one.
-
-    Returns
-    -------
-    ndarray, shape (min(p, q),)
-        Accurate for small angles too (through sines, not only cosines).
-
-    Examples
-    --------
-    >>> angles = principal_angles(np.eye(3)[:, :1], [[1.0], [1.0], [0.0]])
-    >>> bool(np.isclose(angles[0], np.pi / 4))
-    True
-    """
-    a, b = _orthonormal("first", first), _orthonormal("second", second)
-    if a.shape[0] != b.shape[0]:
-        raise ValueError(f"second must have {a.shape[0]} rows, got {b.shape[0]}")
-    angles: Array = np.sort(scipy.linalg.subspace_angles(a, b))
-    return angles
 
 
 def _direct(matrix: Array, r: int, tolerance: float, which: Order) -> Spectrum:

@@ -133,10 +133,6 @@ def map_ordered(
         Make the calls in threads of this process wherever other calls go, because they
         read the same large arrays.
 
-    Returns
-    -------
-    list
-
     Examples
     --------
     >>> map_ordered(abs, [-1, 2, -3], workers=2)

@@ -297,10 +297,6 @@ def half_space(
         Value of the indicator where :math:`w \cdot Y` is zero surely: w = 0, or an infinite
         precision with :math:`w \cdot \theta = 0`. One half is the limit of high precision.
 
-    Returns
-    -------
-    Restricted
-
     Raises
     ------
     ValueError
@@ -366,10 +362,6 @@ def wedge(
         Positive; infinity means Y = theta.
     kink : float, default 0
         As for :func:`half_space`. With one half, the two neurons keep their correlation.
-
-    Returns
-    -------
-    Restricted
 
     Raises
     ------

@@ -303,10 +303,6 @@ def stack(paths: Sequence[Trajectory[Statistics]]) -> Trajectory[Statistics]:
     paths : sequence of Trajectory
         None of them with replicas; snapshots and stopping times are kept if all have them.
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError

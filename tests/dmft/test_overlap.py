@@ -78,16 +78,6 @@ def test_two_times_against_a_direct_simulation(single):
     assert np.abs(drawn[:, :, 0].T @ drawn[:, :, 0] / count - joint).max() < error
 
 
-def test_escape_times(single):
-    """Later in higher dimension, infinite if not reached, zero if already there."""
-    law = overlap_law(single)
-    early, late = law.escape_time(4), law.escape_time(16)
-    assert 0 < early < late < law.times[-1]
-    assert np.interp(late, law.times, np.log(law.second_moment)) == pytest.approx(np.log(16))
-    assert law.escape_time(10**6) == np.inf
-    assert law.escape_time(1) == 0.0
-
-
 def test_requests_that_make_no_sense_are_refused(single):
     """No moments, easy directions."""
     plain = solve(MultiIndex(), 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=512)
@@ -97,5 +87,3 @@ def test_requests_that_make_no_sense_are_refused(single):
     solved = solve(easy, 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=512, moments=True)
     with pytest.raises(ValueError, match="hard directions only, got gelu teacher with 1 easy"):
         overlap_law(solved)
-    with pytest.raises(ValueError, match="level must be positive"):
-        overlap_law(single).escape_time(10, level=0.0)

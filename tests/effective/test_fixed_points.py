@@ -9,6 +9,7 @@ from companion.alignment.training_dynamics.limit import fixed_point
 from traindyn import effective, gaussian
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 from traindyn.problems.projection_model import Local, ProjectionModel
+from traindyn.problems.two_layer import TwoLayerMixture
 
 
 def _orthonormal(k: int = 3, precision: float = 10.0) -> KGaussianMixture:
@@ -117,3 +118,14 @@ def test_jacobian_at_the_edge_of_the_domain() -> None:
     assert abs(found.statistics.R_perp[0, 0]) < 1e-9
     # m goes at the rate 1 / precision, R at twice that.
     np.testing.assert_allclose(found.eigenvalues.real, [-0.25, -0.5], atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_jacobian_at_a_gram_matrix_of_zero(width: int) -> None:
+    """An entry off the diagonal cannot be moved alone; every entry decays at twice the ridge."""
+    problem = TwoLayerMixture.binary(width, 100, precision=np.inf, ridge=0.1)
+    found = effective.find(problem, problem.initial_statistics(), limit=True)
+    assert found.residual == 0.0 and found.iterations == 0
+    size = width * (width + 1) // 2
+    np.testing.assert_allclose(found.jacobian[-size:, -size:], -0.2 * np.eye(size), atol=1e-8)
+    np.testing.assert_allclose(found.jacobian[:-size, -size:], 0.0, atol=1e-8)

@@ -43,7 +43,8 @@ def test_closed_form_is_the_run(shape: tuple[int, int], rng: np.random.Generator
     closed = problem.descend(steps, step_size=step, start=start)
     np.testing.assert_allclose(closed.statistics.parameters, run, atol=1e-12)
     np.testing.assert_allclose(closed.statistics.loss, problem.loss(run), rtol=1e-10)
-    assert problem.contraction(step) < 1 < problem.contraction(problem.critical_step_size * 1.01)
+    slowest, fastest = (np.abs(1 - 2 * s * problem.curvatures).max() for s in (step, step / 0.79))
+    assert slowest < 1 < fastest
 
 
 def test_projection_solves_the_constrained_problem(rng: np.random.Generator) -> None:

@@ -55,7 +55,6 @@ EXAMPLES = {
         "neurons": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
         "rng": 2,
     },
-    "dmft.overlap.OverlapLaw.escape_time": lambda: (_law(), {"d": 3, "level": 1.0}),
     "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),
     "dmft.overlap.overlap_law": lambda: {"solution": _solution()},
     "dmft.stable.stable_limit": lambda: {

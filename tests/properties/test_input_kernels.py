@@ -40,9 +40,6 @@ EXAMPLES = {
         "activation": TANH, "count": 2, "variance": 1.0, "order": 20,
     },
     "kernels.dual.own_moments": lambda: {"activation": TANH, "variance": [1.0, 2.0], "order": 20},
-    "companion.lazy_training.kernels.feature_kernel": lambda: {
-        "x": X, "count": 3, "activation": ERF, "bias": 0.1, "rng": 0,
-    },
     "companion.lazy_training.kernels.gaussian_feature_scale": lambda: {
         "kernel": KERNEL, "cross": [[0.5, 0.2]], "own": [1.0], "targets": Y,
     },

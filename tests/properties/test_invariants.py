@@ -125,19 +125,6 @@ def test_alignment_is_a_share_that_no_basis_changes(seed: int, size: int, rank: 
 
 
 @FEW
-@given(seeds, st.integers(4, 7))
-def test_principal_angles_know_no_order(seed: int, size: int) -> None:
-    """In [0, pi/2], the same with the spaces exchanged, zero for one space twice."""
-    rng = np.random.default_rng(seed)
-    one, two = rng.standard_normal((2, size, 2))
-    angles = linalg.principal_angles(one, two)
-    assert np.all((angles >= 0) & (angles <= np.pi / 2 + 1e-12))
-    np.testing.assert_allclose(linalg.principal_angles(two, one), angles, atol=1e-7)
-    same = linalg.principal_angles(one, one @ rng.standard_normal((2, 2)))
-    assert np.abs(same).max() < 1e-5 < angles.max()
-
-
-@FEW
 @given(seeds, st.integers(3, 6), st.floats(-2.0, 2.0))
 def test_population_block_is_its_matrix(seed: int, size: int, shift: float) -> None:
     """Products and eigenvalues of a block are those of the matrix it stands for."""

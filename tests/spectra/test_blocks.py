@@ -167,11 +167,6 @@ def test_parameters_with_different_features() -> None:
     np.testing.assert_allclose(dense[:6, 6:], cross, rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(dense, dense.T)
     np.testing.assert_allclose(full.matmat(np.eye(8)), dense, rtol=1e-12, atol=1e-14)
-    operator = blocks.rectangular(problem, "hessian", (0, 1), None, sample)
-    np.testing.assert_allclose(operator @ np.eye(2), cross, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(operator.T @ np.eye(6), cross.T, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(operator @ np.ones(2), cross.sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(operator.T @ np.ones(6), cross.sum(axis=0), rtol=1e-12)
     with pytest.raises(ValueError, match=r"block must be symmetric, got \(0, 1\)"):
         blocks.operator(problem, "hessian", (0, 1), None, sample)
 

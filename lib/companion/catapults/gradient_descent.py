@@ -135,10 +135,6 @@ def directions(run: Training) -> Directions:
     run : Training
         Made with the observer as its argument `observe`.
 
-    Returns
-    -------
-    Directions
-
     Raises
     ------
     ValueError

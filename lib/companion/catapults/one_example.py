@@ -227,10 +227,6 @@ def subcritical_drift(u: float, v: float, w: float = 0.0) -> float:
     u, v, w : float
         At the start, v in (0, 2).
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -159,10 +159,6 @@ class LinearModel:
         features : int
             k, at most p.
 
-        Returns
-        -------
-        LinearModel
-
         Raises
         ------
         ValueError
@@ -331,10 +327,6 @@ def isotropic_risk(
         :math:`\sigma^2 \ge 0`.
     ridge : array_like
         :math:`z \ge 0`, broadcast against `ratio`.
-
-    Returns
-    -------
-    Risk
 
     Examples
     --------

@@ -23,7 +23,7 @@ and by the law of the inverse Wishart matrix the deviation would be, at every :m
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,9 +34,7 @@ from traindyn.activations import Activation
 from traindyn.kernels.dual import Array, dual_moments, own_moments
 
 __all__ = [
-    "FeatureKernel",
     "circle_coefficients",
-    "feature_kernel",
     "gaussian_feature_scale",
     "printed_kernel_flow",
     "random_features",
@@ -46,29 +44,13 @@ __all__ = [
 
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
-_BLOCK = 512
 _ROUNDING = 1e-10
-
-
-class FeatureKernel(NamedTuple):
-    """Average over random features.
-
-    Attributes
-    ----------
-    kernel : ndarray, shape (n, n)
-        Positive semi-definite.
-    error : ndarray, shape (n, n)
-        Standard error of each entry, from the spread over the features.
-    """
-
-    kernel: Array
-    error: Array
 
 
 def random_features(
     x: ArrayLike, count: int, *, activation: Activation, bias: float = 0.0, rng: RNG
 ) -> Array:
-    r"""Features :math:`\phi_\ell(x_i) / \sqrt m` of freshly drawn neurons, shape (n, m).
+    r"""Features :math:`\phi_\ell(x_i) / \sqrt m` of freshly drawn neurons (MDL Section 8.3.1).
 
     The linear model on them has this kernel: ``phi @ phi.T``. Inputs to be compared must go
     through one call.
@@ -98,55 +80,10 @@ def random_features(
     inputs = _validate.finite("x", x, shape=(None, None))
     count = _validate.integer("count", count, least=1)
     beta = _validate.number("bias", bias)
-    return _draw(inputs, count, activation, beta, _validate.generator("rng", rng)) / math.sqrt(
-        count
-    )
-
-
-def feature_kernel(
-    x: ArrayLike, count: int, *, activation: Activation, bias: float = 0.0, rng: RNG
-) -> FeatureKernel:
-    """Kernel of `count` random features (MDL Section 8.3.1), in memory of order n^2.
-
-    Each entry comes with its standard error.
-
-    Parameters
-    ----------
-    x, count, activation, bias, rng
-        As for :func:`random_features`; at least two features.
-
-    Returns
-    -------
-    FeatureKernel
-
-    Raises
-    ------
-    ValueError
-        If `x` is not a matrix or `count` is below two.
-
-    Examples
-    --------
-    >>> from traindyn.activations import ERF
-    >>> from traindyn.kernels import infinite_width
-    >>> x = np.array([[1.0, 0.5], [-0.5, 1.0]])
-    >>> found = feature_kernel(x, 4096, activation=ERF, rng=1)
-    >>> limit = infinite_width(x, depth=2, activation=ERF).nngp
-    >>> bool(np.all(abs(found.kernel - limit) < 5 * found.error))
-    True
-    """
-    inputs = _validate.finite("x", x, shape=(None, None))
-    count = _validate.integer("count", count, least=2)
-    beta = _validate.number("bias", bias)
     generator = _validate.generator("rng", rng)
-    size = inputs.shape[0]
-    total, squares = np.zeros((size, size)), np.zeros((size, size))
-    for start in range(0, count, _BLOCK):
-        phi = _draw(inputs, min(_BLOCK, count - start), activation, beta, generator)
-        total += phi @ phi.T
-        squares += np.square(phi) @ np.square(phi).T
-    kernel = total / count
-    spread = np.maximum(squares / count - np.square(kernel), 0.0)
-    return FeatureKernel(kernel, np.sqrt(spread / (count - 1)))
+    weights = generator.standard_normal((inputs.shape[1], count))
+    before = inputs @ weights / np.sqrt(inputs.shape[1]) + beta * generator.standard_normal(count)
+    return np.asarray(activation.value(before)) / math.sqrt(count)
 
 
 def term_variance(x: ArrayLike, *, activation: Activation, bias: float = 0.0) -> Array:
@@ -341,14 +278,6 @@ def _squared(activation: Activation) -> Activation:
         lambda v: 2 * value(v) * slope(v),
         None,
     )
-
-
-def _draw(
-    x: Array, count: int, activation: Activation, beta: float, rng: np.random.Generator
-) -> Array:
-    weights = rng.standard_normal((x.shape[1], count))
-    before = x @ weights / np.sqrt(x.shape[1]) + beta * rng.standard_normal(count)
-    return np.asarray(activation.value(before))
 
 
 def printed_kernel_flow(kernel: ArrayLike, targets: ArrayLike, times: ArrayLike) -> Array:

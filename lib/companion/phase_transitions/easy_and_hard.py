@@ -55,10 +55,6 @@ def information_exponent(target: Target, *, largest: int = 8, tolerance: float =
     tolerance : float, default 1e-6
         Size below which a coefficient counts as zero, relative to the label's spread.
 
-    Returns
-    -------
-    Exponent
-
     Raises
     ------
     ValueError

@@ -84,10 +84,6 @@ def many_samples(
         Of dimension k + 1 (one more with label noise): coordinates, preactivation, noise.
         Default: Gauss-Hermite.
 
-    Returns
-    -------
-    ManySamples
-
     Raises
     ------
     ValueError

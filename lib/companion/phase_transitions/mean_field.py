@@ -83,10 +83,6 @@ def measure(
     rng : int, SeedSequence or Generator, optional
         Of the signs of the pushes; required with probes.
 
-    Returns
-    -------
-    Measured
-
     Raises
     ------
     ValueError

@@ -24,7 +24,6 @@ from traindyn.catapults.schedules import (
 from traindyn.catapults.spikes import (
     Split,
     batch_threshold,
-    is_catapult,
     leading_eigenpairs,
     spikes,
     split_loss,
@@ -64,7 +63,6 @@ __all__ = [
     "batch_threshold",
     "critical_step",
     "fate",
-    "is_catapult",
     "iterate",
     "kernel_rate",
     "leading_eigenpairs",

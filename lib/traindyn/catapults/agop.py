@@ -78,10 +78,6 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
     first, second : array_like, shape (d, d)
         Not zero.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -180,10 +176,6 @@ def target(name: str, dimension: int) -> Target:
         ``|x| / sqrt(d)``.
     dimension : int
         d; at least 2, 10, 4 and 1 for the four names, in this order.
-
-    Returns
-    -------
-    Target
 
     Raises
     ------

@@ -170,10 +170,6 @@ def iterate(
     steps : int
         Number of steps, at most; a run that diverges ends before.
 
-    Returns
-    -------
-    Orbit
-
     Raises
     ------
     ValueError
@@ -225,10 +221,6 @@ def fate(
     tolerance : float, default 1e-8
         Of the residual relative to its start.
 
-    Returns
-    -------
-    Fate
-
     Raises
     ------
     ValueError
@@ -270,10 +262,6 @@ def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     ----------
     u, v, w : array_like
         Of shapes that broadcast; w is zero where the label is.
-
-    Returns
-    -------
-    Reduced
 
     Examples
     --------

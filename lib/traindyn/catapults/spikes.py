@@ -13,7 +13,6 @@ from traindyn import _validate
 __all__ = [
     "Split",
     "batch_threshold",
-    "is_catapult",
     "leading_eigenpairs",
     "spikes",
     "split_loss",
@@ -82,10 +81,6 @@ def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
     leading : int
         Number of leading eigenvectors.
 
-    Returns
-    -------
-    Split
-
     Raises
     ------
     ValueError
@@ -133,43 +128,6 @@ def spikes(losses: ArrayLike, *, factor: float) -> NDArray[np.int64]:
     if _validate.number("factor", factor) < 1:
         raise ValueError(f"factor must be at least 1, got {factor!r}")
     return np.flatnonzero(values[1:] > factor * values[:-1])
-
-
-def is_catapult(
-    losses: ArrayLike, *, kernel_start: float, kernel_end: float, critical_kernel: float
-) -> bool:
-    """Whether a run is a catapult: up by a factor of two, down below the start, and flatter.
-
-    Parameters
-    ----------
-    losses : array_like, shape (T,)
-        Losses of the whole run, at least one.
-    kernel_start, kernel_end : float
-        Largest eigenvalues of the tangent kernel.
-    critical_kernel : float
-        The value above which the step size is super-critical.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_catapult([1.0, 9.0, 0.1], kernel_start=3.0, kernel_end=1.0, critical_kernel=2.0)
-    True
-    >>> is_catapult([1.0, 0.5, 0.1], kernel_start=3.0, kernel_end=1.0, critical_kernel=2.0)
-    False
-    """
-    values = _validate.finite("losses", losses, shape=(None,))
-    if values.size == 0:
-        raise ValueError("losses must not be empty")
-    start, end = (
-        _validate.number("kernel_start", kernel_start),
-        _validate.number("kernel_end", kernel_end),
-    )
-    critical = _validate.number("critical_kernel", critical_kernel)
-    risen = values.max() > 2 * values[0] and values[-1] < values[0]
-    return bool(risen and end < start and end < critical)
 
 
 def batch_threshold(step_size: float, *, diagonal: float, off_diagonal: float) -> float:

@@ -81,10 +81,6 @@ def kernel_rate(level: float) -> float:
     level : float
         a, positive.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> kernel_rate(1.0) < 1e-9, round(kernel_rate(1.5), 4), round(kernel_rate(0.5), 4)
@@ -156,10 +152,6 @@ class TwoLayerModel:
             Second layer of random signs; standard normal otherwise.
         rng : int, SeedSequence or Generator
             Draws both layers.
-
-        Returns
-        -------
-        Weights
         """
         m = _validate.integer("width", width, least=1)
         d = _validate.integer("dimension", dimension, least=1)
@@ -175,10 +167,6 @@ class TwoLayerModel:
         ----------
         inputs : array_like, shape (n, d)
             As they are given; the division by the root of d happens here.
-
-        Returns
-        -------
-        Batch
         """
         d = self.expansion.first.shape[1]
         x = _validate.finite("inputs", inputs, shape=(None, d)) / np.sqrt(d)
@@ -201,10 +189,6 @@ class TwoLayerModel:
             Of the shapes of the expansion.
         batch : Batch
             From :meth:`prepare` of the same model.
-
-        Returns
-        -------
-        ndarray
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T
@@ -263,10 +247,6 @@ class TwoLayerModel:
             The gradient must not be used afterwards.
         size : float
             By what the gradient is multiplied.
-
-        Returns
-        -------
-        Weights
         """
         for w, g in zip(weights, gradient):
             g *= -size
@@ -309,10 +289,6 @@ class TwoLayerModel:
             Where the kernel is taken.
         batch : Batch
             From :meth:`prepare` of the same model.
-
-        Returns
-        -------
-        ndarray
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T

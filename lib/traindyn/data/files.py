@@ -97,10 +97,6 @@ def fetch(file: Published, folder: str | PathLike[str] | None) -> Path:
     folder : path, optional
         Where it is, or will be; the cache folder of the system unless given.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
     ConnectionError

@@ -68,10 +68,6 @@ class Images:
         ----------
         rows : slice, or array_like of int or bool
             As for an array.
-
-        Returns
-        -------
-        Images
         """
         chosen: slice | NDArray[Any] = slice(None)
         if isinstance(rows, slice):
@@ -122,10 +118,6 @@ def choose(
         The whole data set, as it is stored.
     classes, samples, scale, rng
         As in :func:`~traindyn.data.loaders.digits`.
-
-    Returns
-    -------
-    Images
 
     Raises
     ------

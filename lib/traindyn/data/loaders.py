@@ -49,10 +49,6 @@ def digits(
         Draws the images without replacement, in random order. Unless given, the first ones are
         kept, in the order of the file.
 
-    Returns
-    -------
-    Images
-
     Raises
     ------
     ValueError
@@ -94,10 +90,6 @@ def mnist(
     folder : path, optional
         Where the files are, or are put after the download (11 MB); the cache folder of the
         system unless given.
-
-    Returns
-    -------
-    Images
 
     Raises
     ------

@@ -46,10 +46,6 @@ def fully_connected(
         See :func:`~traindyn.deep.activations.resolve`. An output that is not linear breaks the
         transition to linearity.
 
-    Returns
-    -------
-    Network
-
     Raises
     ------
     ValueError
@@ -84,10 +80,6 @@ def densenet(
         Whether the inputs of the network are among what the layers after the first read, as in
         the source. They add a constant to the in-degrees that delays the asymptotics.
 
-    Returns
-    -------
-    Network
-
     Raises
     ------
     ValueError
@@ -121,10 +113,6 @@ def residual(
         Inputs, hidden layers of one width, outputs.
     activation, output_activation : str or callable
         As for :func:`fully_connected`.
-
-    Returns
-    -------
-    Network
 
     Raises
     ------
@@ -172,10 +160,6 @@ def convolutional(
     activation, output_activation : str or callable
         As for :func:`fully_connected`.
 
-    Returns
-    -------
-    Network
-
     Raises
     ------
     ValueError
@@ -211,10 +195,6 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
         In (0, 1].
     rng : int, SeedSequence or Generator
         Draws the edges that stay, and those that come back.
-
-    Returns
-    -------
-    Network
 
     Raises
     ------
@@ -253,10 +233,6 @@ def with_bottlenecks(
         ones as far as there are any.
     rng : int, SeedSequence or Generator
         Draws the neurons, and the edges that they keep.
-
-    Returns
-    -------
-    Network
 
     Raises
     ------
@@ -297,10 +273,6 @@ def narrow(network: Network, sizes: Sequence[int]) -> Network:
         Not convolutional, not made from a graph, without skip connections.
     sizes : sequence of int
         Of the hidden layers; at most what they are.
-
-    Returns
-    -------
-    Network
 
     Raises
     ------

@@ -153,10 +153,6 @@ class LossHessian:
         rng : int, SeedSequence or Generator
             Draws the start otherwise.
 
-        Returns
-        -------
-        Curvature
-
         Raises
         ------
         ValueError

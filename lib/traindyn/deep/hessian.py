@@ -132,10 +132,6 @@ def hessian_operator(
     ----------
     network, weights, point, output
         As in :func:`hessian_product`.
-
-    Returns
-    -------
-    LambdaOperator
     """
     x, k = network.check_point(point), network.check_output(output)
     arrays = jax.device_put(network.unpack(weights))
@@ -179,10 +175,6 @@ def hessian_norms(
         Return the eigenvectors, too.
     rng : int, SeedSequence or Generator
         Draws the first vector of the iteration.
-
-    Returns
-    -------
-    HessianNorms
 
     Raises
     ------

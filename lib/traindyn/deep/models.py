@@ -278,10 +278,6 @@ def perceptron(
         Standard normal weights, divided by the root of the fan-in where they are used; or uniform
         ones up to one over that root, used as they are, biases too.
 
-    Returns
-    -------
-    Model
-
     Raises
     ------
     ValueError
@@ -319,10 +315,6 @@ def image_network(
         As for :func:`perceptron`; a convolutional layer has one per channel.
     parameterisation : {"ntk", "pytorch"}
         As for :func:`perceptron`.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------
@@ -368,10 +360,6 @@ def wide_resnet(
         Before each convolution of a block and before the last mean, as for :func:`perceptron`.
     parameterisation : {"ntk", "pytorch"}
         As for :func:`perceptron`.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------
@@ -421,10 +409,6 @@ def vision_transformer(
         Of the hidden layer in each block, as for :func:`perceptron`.
     parameterisation : {"ntk", "pytorch"}
         As for :func:`perceptron`.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------

@@ -203,10 +203,6 @@ class MeanField:
         seed : int, optional
             Use the paths of one seed instead of all.
 
-        Returns
-        -------
-        HardSubspace
-
         Raises
         ------
         ValueError
@@ -312,10 +308,6 @@ def solve(
         on purpose: departures that a test of the equations must tell from them.
     workers : int, optional
         Threads over seeds, as in :func:`traindyn.parallel.map_replicas`.
-
-    Returns
-    -------
-    MeanField
 
     Raises
     ------

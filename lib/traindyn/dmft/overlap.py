@@ -59,31 +59,6 @@ class OverlapLaw:
         """Mean squared norm of the scaled overlaps, shape (T + 1,)."""
         return np.asarray(np.trace(self.covariance, axis1=1, axis2=2))
 
-    def escape_time(self, d: int, *, level: float = 1.0) -> float:
-        """Return the time at which the mean squared overlap reaches ``level``.
-
-        Parameters
-        ----------
-        d : int
-            Dimension.
-        level : float, default 1.0
-            Positive; of the overlap itself, not of the one scaled by the root of d.
-
-        Returns
-        -------
-        float
-            By linear interpolation of the logarithm; infinite if it is not reached.
-        """
-        wanted = _validate.positive("level", level) * _validate.integer("d", d, least=1)
-        moment = self.second_moment
-        reached = np.flatnonzero(moment >= wanted)
-        if reached.size == 0:
-            return float("inf")
-        if reached[0] == 0:
-            return 0.0
-        ends = slice(reached[0] - 1, reached[0] + 1)
-        return float(np.interp(np.log(wanted), np.log(moment[ends]), self.times[ends]))
-
     def sample(self, count: int, *, rng: RNG) -> Array:
         """Draw paths of the scaled overlaps, as for times of first passage.
 
@@ -112,10 +87,6 @@ def overlap_law(solution: MeanField) -> OverlapLaw:
     ----------
     solution : MeanField
         Solved with ``moments=True``, for a target whose directions are all hard.
-
-    Returns
-    -------
-    OverlapLaw
 
     Raises
     ------

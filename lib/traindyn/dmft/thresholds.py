@@ -191,10 +191,6 @@ def delta_star(
     paths, seeds, workers
         As for :func:`~traindyn.dmft.kernels.solve`.
 
-    Returns
-    -------
-    Threshold
-
     Raises
     ------
     ValueError
@@ -266,10 +262,6 @@ def threshold_curve(
         Increasing, at least three; a step whose threshold they do not bracket is NaN.
     step_size, rng, neuron, hard, paths, seeds, workers
         As for :func:`delta_star`.
-
-    Returns
-    -------
-    Thresholds
 
     Raises
     ------
@@ -374,10 +366,6 @@ def crossing(sample_ratios: ArrayLike, statistics: ArrayLike) -> float:
     statistics : array_like, shape (D,)
         Values of the function at the sample_ratios; noise is smoothed by the fit.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -414,10 +402,6 @@ def local_crossing(sample_ratios: ArrayLike, statistics: ArrayLike) -> float:
         Increasing, at least three.
     statistics : array_like, shape (D,)
         Below one somewhere.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from traindyn.effective.fixed_points import FixedPoint, find
 from traindyn.effective.fluctuations import LinearNoise, fixed_point_noise, linear_noise
-from traindyn.effective.ode import solve, solve_limit, solve_with_error
+from traindyn.effective.ode import solve, solve_limit
 from traindyn.effective.one_step import OneStep
 from traindyn.effective.sde import Coordinates
 
@@ -16,5 +16,4 @@ __all__ = [
     "linear_noise",
     "solve",
     "solve_limit",
-    "solve_with_error",
 ]

@@ -71,6 +71,15 @@ class Layout:
                 found.append(f"{field.name}[{indices}]" if place else field.name)
         return tuple(found)
 
+    def diagonal(self, index: int) -> tuple[int, ...]:
+        """Places of (i, i) and (j, j) if the entry of a vector is (i, j) of a Gram matrix."""
+        for field in self._fields:
+            if field.gram and index in field.position:
+                row, column = np.argwhere(field.position == index)[0]
+                ends = (row, row), (column, column)
+                return tuple(int(field.position[end]) for end in ends) if row != column else ()
+        return ()
+
     def pack(self, statistics: Any) -> Array:
         """Return vectors, shape (..., size), of arrays that share their leading axes."""
         lead = np.shape(statistics[0])[: np.ndim(statistics[0]) - self._fields[0].position.ndim]

@@ -89,10 +89,6 @@ def find(
         Newton steps before giving up. A step that does not decrease the residual, or
         leaves the domain of the drift, is halved.
 
-    Returns
-    -------
-    FixedPoint
-
     Raises
     ------
     ValueError
@@ -125,10 +121,11 @@ def find(
         return layout.pack(drift(layout.unpack(vector)))
 
     vector, residual, iterations = _newton(
-        field, layout.pack(start), tolerance=tolerance, max_iterations=max_iterations
+        field, layout, layout.pack(start), tolerance=tolerance, max_iterations=max_iterations
     )
-    jacobian = _jacobian(field, vector, _STEP)
-    jacobian_error = float(np.abs(jacobian - _jacobian(field, vector, 2 * _STEP)).max())
+    jacobian = _jacobian(field, layout, vector, _STEP)
+    doubled = _jacobian(field, layout, vector, 2 * _STEP)
+    jacobian_error = float(np.abs(jacobian - doubled).max())
     eigenvalues = np.linalg.eigvals(jacobian).astype(np.complex128)
     eigenvalues = eigenvalues[np.argsort(-eigenvalues.real, kind="stable")]
     return FixedPoint(
@@ -151,7 +148,12 @@ def _relaxed(problem: Dynamics, drift: Callable[[Any], Any]) -> Any:
 
 
 def _newton(
-    field: Callable[[Array], Array], start: Array, *, tolerance: float, max_iterations: int
+    field: Callable[[Array], Array],
+    layout: Layout,
+    start: Array,
+    *,
+    tolerance: float,
+    max_iterations: int,
 ) -> tuple[Array, float, int]:
     """Damped Newton iteration: the point, its residual and the number of steps.
 
@@ -159,7 +161,7 @@ def _newton(
     """
     point, value = start, field(start)
     residual = float(np.abs(value).max())
-    jacobian, fresh = _jacobian(field, point, _STEP), True
+    jacobian, fresh = _jacobian(field, layout, point, _STEP), True
     for iteration in range(max_iterations):
         # One step past the tolerance: nearly free accuracy.
         converged = residual <= tolerance
@@ -177,7 +179,7 @@ def _newton(
             return point, residual, iteration + 1
         fresh = residual > 0.1 * before
         if fresh:
-            jacobian = _jacobian(field, point, _STEP)
+            jacobian = _jacobian(field, layout, point, _STEP)
     if residual <= tolerance:
         return point, residual, max_iterations
     raise FloatingPointError(
@@ -201,13 +203,15 @@ def _shortened(
     return None
 
 
-def _jacobian(field: Callable[[Array], Array], point: Array, step: float) -> Array:
+def _jacobian(field: Callable[[Array], Array], layout: Layout, point: Array, step: float) -> Array:
     """Differences of `field`, shape (n, n), error of order ``step**2``.
 
     Central ones; where one side leaves the domain of the field, as at a Gram matrix that is
-    barely positive, those of the other side.
+    barely positive, those of the other side. Where both do, as when an entry beside a zero of the
+    diagonal is moved, both entries of the diagonal are moved along and their slopes subtracted.
     """
-    columns = []
+    columns: list[Array] = []
+    coupled: dict[int, tuple[int, ...]] = {}
     for index in range(point.size):
         width = step * max(1.0, abs(point[index]))
         shift = np.zeros_like(point)
@@ -216,11 +220,16 @@ def _jacobian(field: Callable[[Array], Array], point: Array, step: float) -> Arr
         if ahead is not None and behind is not None:
             columns.append((ahead - behind) / (2 * width))
             continue
+        if ahead is None and behind is None and (ends := layout.diagonal(index)):
+            coupled[index] = ends
+            shift[list(ends)] = width
         # Raises what the field says if both sides are outside.
         sign = 1 if behind is None else -1
         # Without the point itself, which may be beyond the edge by the tolerance.
         first, second, third = (field(point + sign * count * shift) for count in (1, 2, 3))
         columns.append(sign * (8 * second - 5 * first - 3 * third) / (2 * width))
+    for index, ends in coupled.items():
+        columns[index] = columns[index] - sum(columns[end] for end in ends)
     return np.stack(columns, axis=1)
 
 

@@ -155,10 +155,6 @@ def linear_noise(
     c_delta : float
         Step size times d.
 
-    Returns
-    -------
-    LinearNoise
-
     Raises
     ------
     ValueError
@@ -183,7 +179,8 @@ def linear_noise(
     def field(vector: Array) -> Array:
         return layout.pack(drift(layout.unpack(vector)))
 
-    jacobian = CubicSpline(path.times, [_jacobian(field, layout.pack(u), _STEP) for u in seen])
+    slopes = [_jacobian(field, layout, layout.pack(u), _STEP) for u in seen]
+    jacobian = CubicSpline(path.times, slopes)
     diffusion = CubicSpline(path.times, [c_delta * volatility(u) for u in seen])
     middles, widths = 0.5 * (grid[1:] + grid[:-1]), np.diff(grid)
     pairs = [van_loan(jacobian(t), diffusion(t), w) for t, w in zip(middles, widths, strict=True)]

@@ -4,7 +4,7 @@ As the dimension grows with step size ``c_delta / d``, the summary statistics of
 SGD follow ``du/dt = drift(u)`` (BGHJ Theorem 5.5, applied in Theorem 5.7). The drift
 holds Gaussian expectations; they are evaluated with one quadrature rule for the whole
 run, which makes the right-hand side smooth and an adaptive high-order solver efficient.
-What that rule leaves out is measured by :func:`solve_with_error`.
+What that rule leaves out is seen by repeating the run with another one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from traindyn import _validate, gaussian
+from traindyn import _validate
 from traindyn.effective._layout import Layout
-from traindyn.gaussian import RNG, Rule
+from traindyn.gaussian import Rule
 from traindyn.problems.base import Array, Dynamics, LimitDynamics, require
 from traindyn.trajectory import Trajectory
 
-__all__ = ["solve", "solve_limit", "solve_with_error"]
+__all__ = ["solve", "solve_limit"]
 
 
 def solve(
@@ -91,10 +91,6 @@ def solve_limit(
     problem, statistics0, times, rtol, atol
         As for :func:`solve`; the drift is ``problem.limit_drift`` (BGHJ Proposition 5.10).
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError, FloatingPointError
@@ -102,59 +98,6 @@ def solve_limit(
     """
     require(problem, "effective.ode.solve_limit", "limit_drift")
     return _integrate(problem.limit_drift, statistics0, times, rtol=rtol, atol=atol)
-
-
-def solve_with_error(
-    problem: Dynamics,
-    statistics0: Any,
-    times: ArrayLike,
-    *,
-    c_delta: float = 0.0,
-    size: int = 2**12,
-    replicates: int = 4,
-    rng: RNG,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
-) -> Trajectory[Any]:
-    """Integrate over independent Sobol scramblings and report the error of the quadrature.
-
-    Parameters
-    ----------
-    problem, statistics0, times, c_delta, rtol, atol
-        As for :func:`solve`.
-    size : int, default 4096
-        Nodes of each rule, a power of two; the dimension is ``problem.drift_dimension``.
-    replicates : int, default 4
-        Independent rules, at least 2; the cost is that many runs of :func:`solve`.
-    rng : int, SeedSequence or Generator
-        Source of the scramblings.
-
-    Returns
-    -------
-    Trajectory
-        Mean over the rules; ``errors`` is its standard error (their standard deviation
-        over the square root of `replicates`).
-
-    Raises
-    ------
-    ValueError, FloatingPointError
-        As :func:`solve`.
-    """
-    size = _validate.integer("size", size, least=2)
-    require(problem, "effective.ode.solve_with_error", "drift", "drift_dimension")
-    rules = gaussian.scramblings(problem.drift_dimension, size, replicates=replicates, rng=rng)
-    runs = [
-        solve(problem, statistics0, times, c_delta=c_delta, rule=rule, rtol=rtol, atol=atol)
-        for rule in rules
-    ]
-    kind: Any = type(statistics0)
-    stacks = [np.stack(arrays) for arrays in zip(*(run.statistics for run in runs), strict=True)]
-    return Trajectory(
-        times=runs[0].times,
-        statistics=kind(*(stack.mean(axis=0) for stack in stacks)),
-        step_size=None,
-        errors=kind(*(stack.std(axis=0, ddof=1) / np.sqrt(replicates) for stack in stacks)),
-    )
 
 
 def _integrate(

@@ -121,10 +121,6 @@ def measure(
     scaling : array_like, shape () or (n,)
         Of the entries: :math:`\sqrt d` for statistics blown up by it.
 
-    Returns
-    -------
-    OneStep
-
     Raises
     ------
     ValueError

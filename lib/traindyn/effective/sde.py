@@ -66,10 +66,6 @@ def solve(
         looked at after each step, and ``Trajectory.stopped`` tells when. Needed where paths
         explode.
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError

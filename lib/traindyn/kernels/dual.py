@@ -80,10 +80,6 @@ def dual_moments(
         120 nodes give the slope to 1e-10 at variance one and to 3e-5 at variance four, and the
         value ten times better. A kink in the activation needs a closed form.
 
-    Returns
-    -------
-    DualMoments
-
     Raises
     ------
     ValueError

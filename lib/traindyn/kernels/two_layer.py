@@ -289,10 +289,6 @@ class TwoLayer:
         miss : float, default 1e-6
             Bound on the probability that the constant is larger; with 1 the last root is zero.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError

@@ -227,10 +227,6 @@ def wishart_bidiagonal(dimension: int, samples: int, replicas: int = 1, *, rng: 
     rng : int, SeedSequence or Generator
         Draws the entries, which have chi laws.
 
-    Returns
-    -------
-    Bidiagonal
-
     Examples
     --------
     >>> factor = wishart_bidiagonal(30, 60, 2000, rng=1)

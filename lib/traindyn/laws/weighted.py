@@ -341,10 +341,6 @@ class WeightedMarchenkoPastur:
             The projections u of each draw on an *orthonormal* basis of the span, row by row
             with the weights given to the law; :math:`u u^T` enters in full, noise included.
 
-        Returns
-        -------
-        Outliers
-
         Raises
         ------
         ValueError

@@ -8,12 +8,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 __all__ = ["loop_of", "loops", "repeat"]
 
 Loop: TypeAlias = Callable[..., None]
 
 _KEPT: dict[Any, Loop] = {}
+
+
+@njit(cache=True, nogil=True)
+def _pick(cumulative: NDArray[np.float64], uniform: float) -> int:
+    """Index of the component that a uniform variable selects."""
+    label = 0
+    while label < cumulative.size - 1 and uniform >= cumulative[label]:
+        label += 1
+    return label
 
 
 @njit(nogil=True, inline="always")

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from traindyn import _validate
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import MATRICES, RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.loops import _pick
 
 __all__ = ["Local", "Point", "ProjectionModel", "Statistics"]
 
@@ -281,10 +282,6 @@ class ProjectionModel:
             Where the derivatives are taken.
         sample : Sample
             The draws that are summed over.
-
-        Returns
-        -------
-        Factors
         """
         a, b = self._checked_block(block)
         _validate.choice("matrix", matrix, MATRICES)
@@ -700,12 +697,3 @@ def _reduced(slope: Any) -> Callable[..., None]:
                         after[j, b] -= upper[a, b] / length * after[j, a]
 
     return step
-
-
-@njit(cache=True, nogil=True)
-def _pick(cumulative: Array, uniform: float) -> int:
-    """Index of the component that a uniform variable selects."""
-    label = 0
-    while label < cumulative.size - 1 and uniform >= cumulative[label]:
-        label += 1
-    return label

@@ -59,10 +59,6 @@ def run(
     progress : bool, str or callable
         As in :func:`traindyn.parallel.map_ordered`, over steps.
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError

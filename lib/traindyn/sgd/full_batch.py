@@ -88,10 +88,6 @@ def learnt(level: float = 0.5) -> Stop:
     ----------
     level : float, default 0.5
         In (0, 1).
-
-    Returns
-    -------
-    Stop
     """
     bound = _validate.positive("level", level)
     if bound >= 1:
@@ -151,10 +147,6 @@ def run(
         Threads.
     progress : bool, str or callable
         As in :func:`traindyn.parallel.map_ordered`, over steps.
-
-    Returns
-    -------
-    Run
 
     Raises
     ------

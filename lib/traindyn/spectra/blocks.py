@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from traindyn import _validate
 from traindyn.problems.base import (
@@ -390,15 +389,10 @@ def operator(
     point, sample
         Where, and on which data (training or test).
 
-    Returns
-    -------
-    WeightedGram
-
     Raises
     ------
     ValueError
-        If the block is not symmetric (its two parameters see different features); use
-        :func:`rectangular` for those.
+        If the block is not symmetric (its two parameters see different features).
     """
     return operator_of(at(problem, point, sample), matrix, block)
 
@@ -409,43 +403,9 @@ def operator_of(source: FactorSource, matrix: Matrix, block: Block) -> WeightedG
     if factors.left is not factors.right:
         raise ValueError(
             f"block must be symmetric, got {block} with different left and right features "
-            f"{factors.left.shape} and {factors.right.shape}; use blocks.rectangular"
+            f"{factors.left.shape} and {factors.right.shape}"
         )
     return WeightedGram(factors.weights, factors.left)
-
-
-def rectangular(
-    problem: Problem, matrix: Matrix, block: Block, point: Any, sample: Sample
-) -> LinearOperator:
-    """Any block as a SciPy linear operator ``(1/n) sum_i w_i left_i right_i^T``, (p, q).
-
-    Parameters
-    ----------
-    problem : Problem
-        Its factors are the weights and the features of the block.
-    matrix : {"hessian", "g_matrix"}
-        Which of the two; neither contains the ridge.
-    block : tuple of int
-        The pair (b, c) of parameters, with p and q entries.
-    point, sample
-        Where, and on which data.
-
-    Returns
-    -------
-    scipy.sparse.linalg.LinearOperator
-    """
-    factors = problem.factors(_validate.choice("matrix", matrix, MATRICES), block, point, sample)
-    weights = _validate.finite("weights", factors.weights, shape=(factors.left.shape[0],))
-    scale = (weights / weights.size)[:, None]
-    left, right = factors.left, factors.right
-    return LinearOperator(
-        shape=(left.shape[1], right.shape[1]),
-        dtype=np.float64,
-        matvec=lambda v: left.T @ (scale[:, 0] * (right @ np.ravel(v))),
-        rmatvec=lambda v: right.T @ (scale[:, 0] * (left @ np.ravel(v))),
-        matmat=lambda v: left.T @ (scale * (right @ v)),
-        rmatmat=lambda v: right.T @ (scale * (left @ v)),
-    )
 
 
 def full(problem: Problem, matrix: Matrix, point: Any, sample: Sample) -> FullMatrix:

@@ -178,10 +178,6 @@ def film(
     progress : bool, str or callable
         As in :func:`traindyn.parallel.map_ordered`, counting times.
 
-    Returns
-    -------
-    Film
-
     Raises
     ------
     ValueError

@@ -175,10 +175,6 @@ def extreme(
     hard : array_like, shape (k, q), optional
         Orthonormal basis of the hard directions. Default: computed from the target.
 
-    Returns
-    -------
-    Extreme
-
     Raises
     ------
     ValueError

@@ -155,10 +155,6 @@ def full(
     problem, statistics, matrix, rule
         As for :func:`block`.
 
-    Returns
-    -------
-    FullPopulation
-
     Raises
     ------
     ValueError

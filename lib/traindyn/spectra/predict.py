@@ -111,10 +111,6 @@ def block(
         Gaussian rule of the dimension of the embedded problem;
         :func:`traindyn.gaussian.default_rule` unless given.
 
-    Returns
-    -------
-    BlockPrediction
-
     Raises
     ------
     ValueError
@@ -209,10 +205,6 @@ def along(
         As in :func:`block`.
     workers : int, optional
         Threads, as in :func:`traindyn.parallel.map_ordered`; the result does not depend on it.
-
-    Returns
-    -------
-    PredictedFilm
 
     Raises
     ------

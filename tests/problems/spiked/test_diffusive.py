@@ -21,7 +21,6 @@ from companion.effective_dynamics.pca.window import (
 from traindyn.problems.spiked import SpikedTensor, Statistics
 from traindyn.problems.spiked.diffusive import (
     _curvature,
-    barrier,
     diverging_equator,
     equator,
     fluctuations,
@@ -256,13 +255,14 @@ def test_explosion_at_every_signal_ratio(order, ratio):
 def test_barrier_is_the_top_of_the_potential():
     """The drift vanishes there, and its work against the noise is the height."""
     for order, ratio, c in ((3, 0.5, 1.0), (4, 0.3, 0.7), (6, 2.0, 1.5)):
-        top = barrier(order, ratio, c_delta=c)
+        top = (c ** (order - 1) / ratio) ** (1 / (order - 2))
+        height = (order - 2) / (2 * order) * top**2 / c
         limit = diverging_equator(SpikedTensor(order, 100, signal=1.0), ratio, c_delta=c)
-        m = np.linspace(0.0, top.position, 2001)
+        m = np.linspace(0.0, top, 2001)
         u = np.stack([m, np.full_like(m, c)], axis=-1)
         assert abs(limit.drift(u)[-1, 0]) < 1e-12
         slope = -2 * limit.drift(u)[:, 0] / limit.factor(u)[:, 0, 0] ** 2
-        assert math.isclose(np.trapezoid(slope, m), top.height, rel_tol=1e-5)
+        assert math.isclose(np.trapezoid(slope, m), height, rel_tol=1e-5)
 
 
 def test_critical_window_is_the_limit_of_a_step():
@@ -366,13 +366,11 @@ def test_small_noise_holds_in_every_regime():
 
 
 def test_bad_requests_are_named():
-    """No stationary law, not a fixed point, no barrier."""
+    """No stationary law, not a fixed point."""
     problem = SpikedTensor(2, 100, signal=1.5)
     with pytest.raises(ValueError, match="negative real parts"):
         fluctuations(problem, EQUATOR, c_delta=1.0).stationary()
     with pytest.raises(ValueError, match="must be a fixed point"):
         fluctuations(problem, Statistics(0.5, 1.0), c_delta=1.0)
-    with pytest.raises(ValueError, match="order must be an integer >= 3"):
-        barrier(2, 1.0, c_delta=1.0)
     for each in equilibria(SpikedTensor(4, 100, signal=9.0, ridge=0.5), c_delta=1.0):
         fluctuations(SpikedTensor(4, 100, signal=9.0, ridge=0.5), each.statistics, c_delta=1.0)

@@ -147,7 +147,7 @@ def test_mixed_g_block_is_the_mean_of_samples():
     draws = np.einsum("bni,bnj->bij", by_v.reshape(shape), by_w.reshape(shape)) / 1000
     found = curvature.mixed_block(problem, "g_matrix", point, j)
     assert largest_score(draws, found) < threshold(15)
-    rough = curvature.leading_mixed_block(problem, "g_matrix", point, j)
+    rough = curvature.mixed_block(replace(problem, precision=np.inf), "g_matrix", point, j)
     assert largest_score(draws, rough) > 2 * threshold(15)
 
 
@@ -241,12 +241,9 @@ def test_leading_forms_are_the_limit(matrix):
                 form(problem, matrix, point, block).dense(), exact, atol=1e-15
             )
     mixed = curvature.mixed_block(problem, matrix, point, 1)
-    leading = curvature.leading_mixed_block(problem, matrix, point, 1)
-    np.testing.assert_allclose(leading, mixed, atol=1e-15)
-    assert np.abs(leading).max() > 0.01
+    assert np.abs(mixed).max() > 0.01
     near = replace(problem, precision=1e8)
-    close = curvature.leading_mixed_block(near, matrix, point, 1)
-    np.testing.assert_allclose(curvature.mixed_block(near, matrix, point, 1), close, atol=1e-6)
+    np.testing.assert_allclose(curvature.mixed_block(near, matrix, point, 1), mixed, atol=1e-3)
 
 
 @pytest.mark.parametrize("matrix", MATRICES)

@@ -12,13 +12,12 @@ from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
 from traindyn.problems.two_layer.diffusive import (
     around,
     blown_up,
-    overlap_variance,
     quarter_circle,
     quarter_circles,
     radial,
     radial_part,
 )
-from traindyn.problems.two_layer.equilibria import ZERO, FixedSet
+from traindyn.problems.two_layer.equilibria import ZERO, FixedSet, classes
 from traindyn.problems.two_layer.printed import (
     printed_around,
     printed_independent,
@@ -149,7 +148,9 @@ def test_overlaps_at_good_points():
         base = FixedSet(problem, tuple(range(count))).point()
         variances = np.diag(around(problem, base, c_delta=2.0).stationary())
         for c in range(count):
-            found = overlap_variance(problem, c, c_delta=2.0)
+            here, ridge = classes(problem), problem.ridge
+            spread = (1 / problem.weights[c] - 1) / (1 - ridge / here.gains[c])
+            found = 2.0 * ridge / (4 * here.radii[c]) * spread
             np.testing.assert_allclose(variances[[c, count + c]], found, rtol=1e-10)
             assert expected is None or math.isclose(found, 2.0 * expected)
 
@@ -240,5 +241,3 @@ def test_places_off_the_rings_are_refused():
         quarter_circle(replace(BINARY, ridge=0.3), RING.v)
     with pytest.raises(ValueError, match="c_delta must be non-negative"):
         around(BINARY, RING, c_delta=-1.0)
-    with pytest.raises(ValueError, match=r"c must be an integer in \[0, 1\]"):
-        overlap_variance(BINARY, 2)

@@ -81,8 +81,8 @@ def test_mixed_block_and_its_transpose(matrix):
     """Rows of the second layer against columns of a neuron, and the other way round."""
     problem, point, sample = small()
     for j in range(K):
-        across = blocks.rectangular(problem, matrix, (K, j), point, sample) @ np.eye(N)
-        down = blocks.rectangular(problem, matrix, (j, K), point, sample) @ np.eye(K)
+        pairs = [problem.factors(matrix, block, point, sample) for block in ((K, j), (j, K))]
+        across, down = ((f.left.T * f.weights) @ f.right / DRAWS for f in pairs)
         assert across.shape == (K, N)
         np.testing.assert_allclose(across, down.T, atol=1e-15)
         with pytest.raises(ValueError, match="block must be symmetric"):

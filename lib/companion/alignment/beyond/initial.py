@@ -69,10 +69,6 @@ def g_threshold(k: int, precision: float) -> float:
     precision : float
         Inverse noise variance (lambda).
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> round(g_threshold(10, 10.0)), round(g_threshold(3, 10.0), 2)

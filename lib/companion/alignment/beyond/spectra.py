@@ -143,10 +143,6 @@ def limit_spectra(
     weights : array_like, shape (k,), optional
         Class weights, equal by default.
 
-    Returns
-    -------
-    LimitSpectra
-
     Raises
     ------
     ValueError

@@ -50,10 +50,6 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
     rule : Rule
         Quadrature for N(0, I_k).
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     At the origin it is log k, whatever the data:

@@ -73,10 +73,6 @@ def linearise(
     rule : Rule, optional
         Gaussian rule of dimension K; 4096 Sobol nodes unless given.
 
-    Returns
-    -------
-    Linearisation
-
     Raises
     ------
     ValueError
@@ -197,10 +193,6 @@ def escape(
         Step size times dimension.
     rule : Rule, optional
         As for :func:`linearise`.
-
-    Returns
-    -------
-    Escape
 
     Raises
     ------

@@ -38,10 +38,6 @@ def turning_rate(ridge: float, precision: float) -> float:
     precision : float
         Positive and finite.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -53,10 +53,6 @@ def margins(problem: TwoLayerMixture, point: Point) -> Array:
         Gives the centroids and the precision :math:`\lambda`.
     point : Point
         ``v`` of shape (K,), ``W`` of shape (K, n).
-
-    Returns
-    -------
-    ndarray
     """
     point = checked_point(problem, point)
     along, lengths = _along(problem, point), np.linalg.norm(point.W, axis=1)
@@ -119,10 +115,6 @@ def psi_2(m: ArrayLike, gram: ArrayLike, precision: float) -> float:
     precision : float
         :math:`\lambda`, positive; at infinity the order is zero.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> round(psi_2([0.0], [[1.0]], 100.0), 6)
@@ -178,10 +170,6 @@ def fourth_moment_bound(m: ArrayLike, gram: ArrayLike, precision: float) -> floa
     m, gram, precision
         As for :func:`psi_2`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> fourth_moment_bound([1.0], [[2.0]], 4.0)  # 1 + 6 / 2 + 3 / 4
@@ -231,10 +219,6 @@ def second_layer_order(problem: TwoLayerMixture, point: Point) -> float:
     ----------
     problem, point
         As for :func:`margins`.
-
-    Returns
-    -------
-    float
     """
     point = checked_point(problem, point)
     gram = point.W @ point.W.T
@@ -257,10 +241,6 @@ def first_layer_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
         As for :func:`margins`.
     i : int
         Neuron.
-
-    Returns
-    -------
-    float
     """
     point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)
@@ -297,10 +277,6 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
         ``v`` of shape (K,), ``W`` of shape (K, n).
     block : Block
         (i, j) of the first layer, or (K, K).
-
-    Returns
-    -------
-    float
     """
     point = checked_point(problem, point)
     _validate.choice("matrix", matrix, MATRICES)
@@ -317,6 +293,7 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
         fourth, scale = relu.fourth_moment(means, covariance), 1.0
     else:
         i, j = _validate.pair("block", block, most=K - 1)
+        _validate.positive("problem.precision", problem.precision)
         centroids = _centroids(problem, point)
         found = relu.wedge(point.W[i], point.W[j], centroids, problem.precision)
         feature = found.second - found.probability[:, None, None] * _outer(centroids, centroids)
@@ -362,10 +339,6 @@ def response_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
     ----------
     problem, point, i
         As for :func:`first_layer_order`.
-
-    Returns
-    -------
-    float
     """
     point = checked_point(problem, point)
     i = _validate.integer("i", i, least=0, most=problem.width - 1)

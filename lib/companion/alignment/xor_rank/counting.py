@@ -112,10 +112,6 @@ def within_edge(factors: Factors, labels: ArrayLike) -> float:
     labels : array_like of int, shape (n,)
         Component of each draw.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

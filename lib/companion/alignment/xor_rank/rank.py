@@ -48,10 +48,6 @@ def missed_probability(
         Probabilities of the learned classes, positive, of sum at most one; 1/4 each unless
         given, for the XOR mixture.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -132,10 +132,6 @@ def random_tokens(count: int, dimension: int, *, rng: RNG) -> Array:
         At least one token, in dimension two or more.
     rng : int, SeedSequence or Generator
         Of the Gaussian vectors that become the tokens.
-
-    Returns
-    -------
-    ndarray
     """
     n = _validate.integer("count", count, least=1)
     d = _validate.integer("dimension", dimension, least=2)
@@ -155,10 +151,6 @@ def energy(tokens: ArrayLike, inverse_temperature: float) -> float:
         At least one, of norm one.
     inverse_temperature : float
         :math:`\beta \ge 0`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -185,10 +177,6 @@ def energy_growth(tokens: ArrayLike, inverse_temperature: float) -> float:
         At least one, of norm one.
     inverse_temperature : float
         :math:`\beta \ge 0`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -304,10 +292,6 @@ class Attention:
         tokens : array_like, shape (n, d)
             Of norm one.
 
-        Returns
-        -------
-        ndarray
-
         Raises
         ------
         ValueError
@@ -367,10 +351,6 @@ class Attention:
             Tolerances of a step, as in ``scipy.integrate.solve_ivp``.
         most_steps : int, default 1 000 000
             Of the integrator, rejected ones included.
-
-        Returns
-        -------
-        Flow
 
         Raises
         ------

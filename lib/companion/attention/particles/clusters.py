@@ -22,10 +22,6 @@ def clustered_share(tokens: ArrayLike, *, tolerance: float = 1e-3) -> float:
     tolerance : float, default 1e-3
         Positive; inner products of ``1 - tolerance`` and above count.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> clustered_share([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
@@ -46,10 +42,6 @@ def cluster_count(tokens: ArrayLike, *, tolerance: float = 1e-3) -> int:
         Of norm one.
     tolerance : float, default 1e-3
         A pair is close if its inner product is one up to this.
-
-    Returns
-    -------
-    int
 
     Examples
     --------

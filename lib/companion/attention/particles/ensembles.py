@@ -35,10 +35,6 @@ def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
     rng : int, SeedSequence or Generator
         Of the Gaussian entries.
 
-    Returns
-    -------
-    Head
-
     Examples
     --------
     >>> head = random_head("D", 4, rng=0)

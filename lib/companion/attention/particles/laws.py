@@ -81,10 +81,6 @@ def cluster_time(*, inverse_temperature: float, count: int, tolerance: float = 1
     tolerance : float, default 1e-3
         Below one.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> round(cluster_time(inverse_temperature=5.0, count=32), 2)

@@ -208,10 +208,6 @@ def peak_series(order: int) -> PeakSeries:
     order : int
         Of the last term, at least two.
 
-    Returns
-    -------
-    PeakSeries
-
     Raises
     ------
     ValueError
@@ -299,10 +295,6 @@ def phase_effect(excess: float, *, phases: int = 4) -> PhaseEffect:
     phases : int, default 4
         At least three; the amplitude falls so fast with the order of the harmonics that four are
         enough below one half.
-
-    Returns
-    -------
-    PhaseEffect
 
     Raises
     ------

@@ -114,10 +114,6 @@ def heavy_ball(
     steps : int
         Number of steps; a run that diverges ends before.
 
-    Returns
-    -------
-    Orbit
-
     Raises
     ------
     ValueError
@@ -171,10 +167,6 @@ def heavy_ball_fate(
     tolerance : float, default 1e-8
         Of the residual relative to its start.
 
-    Returns
-    -------
-    Fate
-
     Raises
     ------
     ValueError
@@ -223,10 +215,6 @@ def critical_kernel(*, momentum: float = 0.0, decay: float = 0.0, step_size: flo
         Only without momentum, and :math:`\eta\mu < 1`.
     step_size : float, default 1.0
         :math:`\eta`, which only matters with decay.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

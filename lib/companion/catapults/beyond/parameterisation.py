@@ -69,10 +69,6 @@ def kernel_entries(
     width, dimension : int, optional
         Of the hidden layers and the inputs; PyTorch's kernel depends on them.
 
-    Returns
-    -------
-    KernelEntries
-
     Raises
     ------
     ValueError

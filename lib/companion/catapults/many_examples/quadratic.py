@@ -163,10 +163,6 @@ class QuadraticModel:
         steps : int
             Number T of steps; a run that diverges ends before.
 
-        Returns
-        -------
-        Run
-
         Raises
         ------
         ValueError
@@ -198,10 +194,6 @@ class QuadraticModel:
             Where the map starts.
         label : float
             Target of the model; that of the map is shifted.
-
-        Returns
-        -------
-        OneExample
 
         Raises
         ------

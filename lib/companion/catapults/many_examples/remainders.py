@@ -51,10 +51,6 @@ def remainders(residuals: ArrayLike, kernels: ArrayLike, *, step_size: float) ->
     step_size : float
         Of half the sum of squared residuals.
 
-    Returns
-    -------
-    Remainders
-
     Raises
     ------
     ValueError

@@ -172,10 +172,6 @@ def top_kernel_scale(inputs: ArrayLike) -> float:
     inputs : array_like, shape (n,)
         One number for each example, of any sign.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> top_kernel_scale([2.0, -1.0, 1.0])

@@ -54,10 +54,6 @@ def eigenvalue_law(batch: int, dimension: int) -> EigenvalueLaw:
     batch, dimension : int
         Numbers b of examples in a batch and d of coordinates of an input, at least 1.
 
-    Returns
-    -------
-    EigenvalueLaw
-
     Examples
     --------
     >>> law = eigenvalue_law(5, 10**9)
@@ -84,10 +80,6 @@ def supercritical_share(step_size: float, *, batch: int, dimension: int) -> floa
         Of the mean squared residual.
     batch, dimension : int
         As in :func:`eigenvalue_law`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -74,10 +74,6 @@ def train_one_by_one(
     rng : int, SeedSequence or Generator
         Of the weights, then of the signs.
 
-    Returns
-    -------
-    GateRun
-
     Raises
     ------
     ValueError
@@ -192,10 +188,6 @@ def gate_orbit(residual: float, *, step_size: float, steps: int) -> GateOrbit:
         Of the squared residual; the critical one is two at the start.
     steps : int
         Number T of steps.
-
-    Returns
-    -------
-    GateOrbit
 
     Examples
     --------

@@ -127,10 +127,6 @@ def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
     spikes, flagged : array_like of bool, shape (T,)
         Whether each step raised the loss, and whether it is flagged, such as super-critical.
 
-    Returns
-    -------
-    Match
-
     Raises
     ------
     ValueError
@@ -226,10 +222,6 @@ def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
         Of one input.
     leading : int
         Number of leading eigenvectors.
-
-    Returns
-    -------
-    History
 
     Raises
     ------

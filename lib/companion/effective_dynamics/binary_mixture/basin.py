@@ -54,10 +54,6 @@ def critical_weight(leader: float, ridge: float, *, accuracy: float = 1e-6) -> f
     accuracy : float, default 1e-6
         Of the result, by bisection.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

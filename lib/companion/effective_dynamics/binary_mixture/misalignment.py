@@ -70,10 +70,6 @@ def sustained(problem: TwoLayerMixture, *, c_delta: float) -> float:
     c_delta : float
         Step size times dimension.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -1,8 +1,7 @@
 """Formulas of BGJ on the binary mixture as printed, where they differ from the correct ones.
 
-Nothing here describes training. These are the wrong variants against which the correct
-formulas of :mod:`traindyn.problems.two_layer` are tested: a check that confirms ours must
-reject these. Each has the arguments of its correct counterpart.
+These are wrong variants, as in :mod:`traindyn.problems.two_layer.printed`: a check that confirms
+ours must reject them.
 """
 
 from __future__ import annotations

@@ -205,10 +205,6 @@ def max_margin(x: ArrayLike, y: ArrayLike) -> MaxMargin:
     y : array_like, shape (n,)
         Labels 1 or -1.
 
-    Returns
-    -------
-    MaxMargin
-
     Raises
     ------
     NotSeparableError

@@ -170,10 +170,6 @@ def from_graph(graph: nx.DiGraph, *, activation: str | Activation = "tanh") -> N
     activation : str or callable
         Of hidden vertices that have none of their own.
 
-    Returns
-    -------
-    Network
-
     Raises
     ------
     ValueError
@@ -327,10 +323,6 @@ def inspect(graph: nx.DiGraph, *, limit: float | None = None) -> GraphReport:
         In-degrees below it make a bottleneck; the root of the largest in-degree after the first
         layer, unless given.
 
-    Returns
-    -------
-    GraphReport
-
     Raises
     ------
     ValueError
@@ -389,10 +381,6 @@ def linearity(
         For a function.
     least : float
         An exponent above it counts as growth, below its negative as decay.
-
-    Returns
-    -------
-    Linearity
 
     Raises
     ------

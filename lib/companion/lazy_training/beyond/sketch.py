@@ -140,10 +140,6 @@ class Sketch:
             Width, at least 1.
         activation : str
             Of hidden groups without their own.
-
-        Returns
-        -------
-        Network
         """
         return from_graph(self.graph(m), activation=activation)
 
@@ -161,10 +157,6 @@ class Sketch:
             Widths m.
         least : float
             As for :func:`~companion.lazy_training.beyond.graphs.linearity`.
-
-        Returns
-        -------
-        Linearity
         """
         return linearity(self._judged, sizes, least=least)
 
@@ -187,10 +179,6 @@ def sketch(text: str) -> Sketch:
     ----------
     text : str
         Lines; what follows ``#`` is ignored.
-
-    Returns
-    -------
-    Sketch
 
     Raises
     ------

@@ -102,7 +102,7 @@ class TwoLayerSpectrum:
         Parameters
         ----------
         values : array_like, shape (k,)
-            The numbers t; zero is returned where they are not positive.
+            The numbers t. At zero it is an atom: neurons without slope, as of rectified units.
 
         Returns
         -------
@@ -111,13 +111,16 @@ class TwoLayerSpectrum:
         t = _validate.finite("values", values, shape=(None,))
         found = np.zeros(t.shape)
         for index, level in enumerate(t):
-            if level > 0:
+            if level >= 0:
                 found[index] = self._passed(float(level)) @ self._weights
         return np.minimum(found, 1.0)
 
     def _passed(self, level: float) -> Array:
         """Probability over v at each node."""
-        room = level - self._slopes**2 / level
+        if level > 0:
+            room = level - self._slopes**2 / level
+        else:
+            room = np.where(self._slopes > 0, -np.inf, 0.0)
         if self.signs:
             shares = [room >= sign * self._curvatures for sign in (-1, 1)]
             return np.asarray(sum(share.astype(float) for share in shares) / 2)

@@ -136,10 +136,6 @@ def hessian_blocks(
     rng : int, SeedSequence or Generator
         Draws the first vectors of the iteration.
 
-    Returns
-    -------
-    HessianBlocks
-
     Raises
     ------
     ValueError
@@ -271,10 +267,6 @@ def vector_norm(
     rng : int, SeedSequence or Generator
         Of the random mixtures, and of the first vectors of the iterations.
 
-    Returns
-    -------
-    VectorNorm
-
     Raises
     ------
     ValueError
@@ -349,10 +341,6 @@ def two_layer_vector_norm(network: Network, weights: ArrayLike, point: ArrayLike
         The :math:`u_i`, neuron by neuron, then the v, output by output.
     point : array_like, shape (d,)
         The input x.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

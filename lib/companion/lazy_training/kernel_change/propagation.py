@@ -94,10 +94,6 @@ def incoming_norms(
     output : int
         Number k of the output, from 0.
 
-    Returns
-    -------
-    IncomingNorms
-
     Raises
     ------
     ValueError
@@ -139,10 +135,6 @@ def matrix_variances(
         The input x.
     output : int
         Number k of the output, from 0.
-
-    Returns
-    -------
-    MatrixVariances
 
     Raises
     ------
@@ -279,10 +271,6 @@ def gradient_moment_bound(constant: float, power: float, depth: int) -> float:
         inequality, goes the other way.
     depth : int
         Number L of layers of weights.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -47,10 +47,6 @@ def linear_threshold(vector: ArrayLike, radius: float, probability: float) -> fl
         R.
     probability : float
         p, in (0, 1).
-
-    Returns
-    -------
-    float
     """
     length = float(np.linalg.norm(_validate.finite("vector", vector, shape=(None,))))
     radius, p = _validate.non_negative("radius", radius), _probability(probability)
@@ -68,10 +64,6 @@ def vector_threshold(matrix: ArrayLike, radius: float, probability: float) -> fl
         B.
     radius, probability : float
         R bounds the length of :math:`\Delta`; p is in (0, 1).
-
-    Returns
-    -------
-    float
     """
     array = _validate.finite("matrix", matrix, shape=(None, None))
     radius, p = _validate.non_negative("radius", radius), _probability(probability)
@@ -93,10 +85,6 @@ def columns_threshold(matrices: Sequence[ArrayLike], radius: float, probability:
         The :math:`B_i`; the columns of the random matrix are independent.
     radius, probability : float
         R bounds the Frobenius norm of the shift of all :math:`a_i` together.
-
-    Returns
-    -------
-    float
     """
     arrays = [
         _validate.finite(f"matrices[{i}]", b, shape=(None, None))
@@ -118,10 +106,6 @@ def series_variance(matrices: ArrayLike) -> float:
     ----------
     matrices : array_like, shape (n, d1, d2)
         The :math:`B_k`.
-
-    Returns
-    -------
-    float
     """
     array = _validate.finite("matrices", matrices, shape=(None, None, None))
     rows = np.einsum("kij,klj->il", array, array)
@@ -141,10 +125,6 @@ def series_threshold(matrices: ArrayLike, radius: float, probability: float) -> 
         The :math:`B_k`; the :math:`\gamma_k` are independent standard Gaussians.
     radius, probability : float
         R bounds the length of :math:`\Delta`; p is in (0, 1).
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -166,10 +146,6 @@ def printed_series_threshold(matrices: ArrayLike, radius: float, probability: fl
     ----------
     matrices, radius, probability
         As in :func:`series_threshold`.
-
-    Returns
-    -------
-    float
     """
     noise, spread = _series(matrices, probability)
     return noise + _validate.non_negative("radius", radius) * spread**2

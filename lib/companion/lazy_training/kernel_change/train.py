@@ -90,10 +90,6 @@ def descend(
     output : int
         Number of the output, from 0; others play no part.
 
-    Returns
-    -------
-    Descent
-
     Raises
     ------
     ValueError

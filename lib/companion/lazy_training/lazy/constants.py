@@ -280,10 +280,6 @@ def measure(
     lipschitz : float
         Such as ``model.lipschitz(x).upper`` of a :class:`~traindyn.kernels.two_layer.TwoLayer`.
 
-    Returns
-    -------
-    LazyConstants
-
     Raises
     ------
     ValueError
@@ -318,10 +314,6 @@ def theorem_bounds(constants: LazyConstants) -> Bounds:
     ----------
     constants : LazyConstants
         With ``ratio < 1/4``; beyond it these are formulas and not bounds.
-
-    Returns
-    -------
-    Bounds
 
     Examples
     --------
@@ -427,10 +419,6 @@ def scales(samples: int, dimension: int, width: int, scale: float) -> Scales:
         n, d and m.
     scale : float
         :math:`\alpha`.
-
-    Returns
-    -------
-    Scales
 
     Examples
     --------

@@ -74,10 +74,6 @@ def linearise(network: Network, weights: ArrayLike) -> Linearisation:
     weights : array_like, shape (P,)
         The point of expansion; a copy is kept.
 
-    Returns
-    -------
-    Linearisation
-
     Raises
     ------
     ValueError

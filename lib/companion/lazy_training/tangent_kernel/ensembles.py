@@ -73,10 +73,6 @@ def wide_ensemble(
         Train the last layer alone, with kernel :math:`\Sigma`: at infinite time that is the
         posterior of the Gaussian process, without noise.
 
-    Returns
-    -------
-    Ensemble
-
     Raises
     ------
     ValueError

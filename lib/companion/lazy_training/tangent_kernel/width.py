@@ -64,10 +64,6 @@ def width_corrections(
     order : int, default 120
         Nodes of the Gauss-Hermite rule.
 
-    Returns
-    -------
-    WidthCorrections
-
     Raises
     ------
     ValueError
@@ -120,10 +116,6 @@ def antipodal_mean(width: int) -> float:
     ----------
     width : int
         n.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -95,10 +95,6 @@ def seen(problem: MultiIndex, data: Data, path: ArrayLike) -> Seen:
         Neurons at every step from 0 to t, as the snapshots of
         :func:`traindyn.sgd.full_batch.run`.
 
-    Returns
-    -------
-    Seen
-
     Raises
     ------
     ValueError

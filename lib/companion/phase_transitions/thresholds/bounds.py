@@ -92,10 +92,6 @@ def price(
         Conditional means given the label are taken over this many cells of neighbouring labels.
         Default: over equal labels, which is exact on a grid of coordinates.
 
-    Returns
-    -------
-    Price
-
     Raises
     ------
     ValueError

@@ -79,10 +79,6 @@ def exit_probability(level: float, horizon: float, step_size: float) -> float:
     step_size : float
         :math:`\delta`, below one. The cost is of order :math:`\epsilon^2 T / \delta^3`.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

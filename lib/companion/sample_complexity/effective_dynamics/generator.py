@@ -67,10 +67,6 @@ def evaluate(
     step_size : float
         :math:`\delta`, positive.
 
-    Returns
-    -------
-    Operators
-
     Raises
     ------
     ValueError

@@ -56,10 +56,6 @@ def gradient_errors(problem: SingleIndex, m: float, n: int, *, rng: RNG) -> Grad
     rng : int, SeedSequence or Generator
         Of the samples.
 
-    Returns
-    -------
-    GradientErrors
-
     Raises
     ------
     ValueError

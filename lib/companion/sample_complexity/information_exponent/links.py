@@ -158,10 +158,6 @@ def hermite(order: int) -> Link:
     order : int
         k, in [1, 12].
 
-    Returns
-    -------
-    Link
-
     Examples
     --------
     >>> import numpy as np

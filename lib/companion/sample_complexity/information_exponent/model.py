@@ -289,10 +289,6 @@ class SingleIndex(ABC):
             Not used: the quadrature is that of :meth:`moments`.
         c_delta : float
             The step size :math:`\delta`, zero for gradient flow.
-
-        Returns
-        -------
-        Statistics
         """
         delta = _validate.non_negative("c_delta", c_delta)
         m = np.clip(np.asarray(statistics.m, dtype=np.float64), -1.0, 1.0)

@@ -242,9 +242,5 @@ def phase_retrieval(dimension: int, *, label_noise: float = 0.0) -> TeacherStude
         N, at least 3.
     label_noise : float, default 0
         Standard deviation of the normal noise of the labels.
-
-    Returns
-    -------
-    TeacherStudent
     """
     return TeacherStudent(dimension, SQUARE, label_noise=label_noise)

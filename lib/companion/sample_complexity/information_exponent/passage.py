@@ -86,10 +86,6 @@ def passages(
     workers : int, optional
         As in :func:`traindyn.parallel.map_ordered`.
 
-    Returns
-    -------
-    Passages
-
     Raises
     ------
     ValueError
@@ -205,10 +201,6 @@ def decompose(
         All are stored.
     c_delta, replicas, rng, start, workers
         As in :func:`passages`.
-
-    Returns
-    -------
-    Decomposition
     """
     replicas = _validate.integer("replicas", replicas, least=1)
     rng = _validate.generator("rng", rng)

@@ -99,10 +99,6 @@ def information_exponent(
         Size below which a coefficient of the power series counts as zero, relative to the
         largest one.
 
-    Returns
-    -------
-    InformationExponent
-
     Raises
     ------
     ValueError
@@ -170,10 +166,6 @@ def fisher_consistent(problem: SingleIndex, *, points: int = 200) -> bool:
     points : int, default 200
         Of the grid, as in :func:`steepest_slope`.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from companion.sample_complexity.information_exponent.links import TANH
@@ -198,10 +190,6 @@ def equator(problem: SingleIndex, *, c_delta: float) -> LinearDiffusion:
         Whose population loss is :math:`\phi`.
     c_delta : float
         Step size, which the algorithm divides by N; positive.
-
-    Returns
-    -------
-    LinearDiffusion
 
     Raises
     ------
@@ -234,10 +222,6 @@ def critical_step(problem: SingleIndex) -> float:
     ----------
     problem : SingleIndex
         Of information exponent two.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

@@ -108,10 +108,6 @@ def escape_law(problem: SingleIndex, level: float, *, c_delta: float) -> EscapeL
     c_delta : float
         Below :func:`~companion.sample_complexity.information_exponent.population.critical_step`.
 
-    Returns
-    -------
-    EscapeLaw
-
     Raises
     ------
     ValueError
@@ -268,10 +264,6 @@ def explosion(problem: SingleIndex, *, scale: float) -> Explosion:
         Its dimension plays no role.
     scale : float
         c.
-
-    Returns
-    -------
-    Explosion
 
     Raises
     ------

@@ -263,10 +263,6 @@ class KGaussianMixture:
         rng : int, SeedSequence or Generator
             As given to :func:`traindyn.sgd.direct.run`, whose steps draw one uniform for
             the label and then d normals.
-
-        Returns
-        -------
-        Sample
         """
         n = _validate.integer("n", n, least=1)
         generator = _validate.generator("rng", rng)

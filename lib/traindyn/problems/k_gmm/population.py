@@ -161,10 +161,6 @@ def g_block(
         The formula as printed: minus inside the last square of A, and minus on the first
         two terms of C. (The A', B', C' at the end of the source's proof are correct.)
 
-    Returns
-    -------
-    PopulationBlock
-
     Raises
     ------
     ValueError
@@ -194,10 +190,6 @@ def pair_moment(
     ----------
     problem, point, block, rule
         As for :func:`hessian_block`; b and c may agree.
-
-    Returns
-    -------
-    PopulationBlock
     """
     b, c = _block(problem, block)
     probabilities = _probabilities(problem, point, rule)
@@ -216,10 +208,6 @@ def label_moment(
     printed : bool, default False
         (3.18) as printed: without the weight of class c in the middle term and with twice
         the last one.
-
-    Returns
-    -------
-    PopulationBlock
     """
     b, c = _block(problem, block)
     signs = _exact(problem)(1)
@@ -266,10 +254,6 @@ def noise_moment(
         As for :func:`noise_mean`.
     printed : bool, default False
         (3.14) as printed, without ``1 / lambda^2`` on the finite-rank part.
-
-    Returns
-    -------
-    PopulationBlock
     """
     k = problem.k
     moment = _noise(problem, point, label, index, rule)

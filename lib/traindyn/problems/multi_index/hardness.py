@@ -65,10 +65,6 @@ def decompose(target: Target, *, tolerance: float = 1e-6) -> Decomposition:
         A direction whose moments are all below it, or below ten times their quadrature error,
         is called hard.
 
-    Returns
-    -------
-    Decomposition
-
     Raises
     ------
     ValueError

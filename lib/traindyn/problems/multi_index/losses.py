@@ -85,10 +85,6 @@ def pseudo_huber(width: float = 1.0) -> Loss:
     ----------
     width : float, default 1.0
         Positive; the squared error is the limit of large width.
-
-    Returns
-    -------
-    Loss
     """
     w = _validate.positive("width", width)
 
@@ -118,12 +114,7 @@ def pseudo_huber(width: float = 1.0) -> Loss:
 
 
 def log_cosh() -> Loss:
-    """``log cosh(f - y)``: convex, with a bounded slope.
-
-    Returns
-    -------
-    Loss
-    """
+    """``log cosh(f - y)``: convex, with a bounded slope."""
 
     def value(y: Any, f: Any) -> Any:
         r = np.abs(f - y)
@@ -140,12 +131,7 @@ def log_cosh() -> Loss:
 
 
 def cauchy() -> Loss:
-    """``log(1 + (f - y)^2) / 2``: not convex, with a slope that tends to zero.
-
-    Returns
-    -------
-    Loss
-    """
+    """``log(1 + (f - y)^2) / 2``: not convex, with a slope that tends to zero."""
 
     def slope(y: Any, f: Any) -> Any:
         r = f - y
@@ -166,12 +152,7 @@ def cauchy() -> Loss:
 
 
 def logistic() -> Loss:
-    """``log(1 + exp(f)) - y f``, the cross-entropy of a label in [0, 1]: convex.
-
-    Returns
-    -------
-    Loss
-    """
+    """``log(1 + exp(f)) - y f``, the cross-entropy of a label in [0, 1]: convex."""
 
     def curvature(y: Any, f: Any) -> Any:
         share = expit(f)

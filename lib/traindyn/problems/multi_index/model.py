@@ -146,10 +146,6 @@ class MultiIndex:
             Draws the inputs, then the noise of the labels, if there is any.
         dtype : {float64, float32}
             Drawn in this type, without a copy in another.
-
-        Returns
-        -------
-        Data
         """
         n, d = _validate.integer("n", n, least=1), _validate.integer("d", d, least=self.k)
         kind = _float_type(dtype)
@@ -223,10 +219,8 @@ class MultiIndex:
 
         Parameters
         ----------
-        preactivations : ndarray, shape (n, m)
-            Products of inputs and neurons, without the biases.
-        labels : ndarray, shape (n,)
-            Labels of the same samples.
+        preactivations, labels
+            As for :meth:`hessian_weights`.
 
         Returns
         -------
@@ -286,10 +280,6 @@ class MultiIndex:
         rule : Rule, optional
             Of dimension ``m + k``, one more with label noise. Default: tensor Gauss-Hermite
             in few dimensions if the target is smooth, a fixed Sobol rule otherwise.
-
-        Returns
-        -------
-        float
 
         Raises
         ------

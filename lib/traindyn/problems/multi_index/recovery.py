@@ -68,10 +68,6 @@ def delta_alg(target: Target, *, hard: ArrayLike | None = None) -> Recovery:
     hard : array_like, shape (k, r), optional
         Orthonormal basis of the hard subspace, ``r <= 3``. Default: computed.
 
-    Returns
-    -------
-    Recovery
-
     Raises
     ------
     ValueError

@@ -114,10 +114,6 @@ class Target:
             )
         return values
 
-    def with_noise(self, noise: float) -> Target:
-        """Return this target with another noise level."""
-        return replace(self, noise=noise)
-
     def rotated(self, basis: ArrayLike) -> Target:
         """Return the target ``z -> h(basis^T z)``, its directions turned by `basis`.
 
@@ -186,10 +182,6 @@ def phase_retrieval(*, noise: float = 0.0, modulus: bool = False) -> Target:
         Standard deviation of the Gaussian noise of the labels.
     modulus : bool, default False
         Labels ``|z|`` instead of ``z^2``.
-
-    Returns
-    -------
-    Target
     """
     if modulus:
         return Target("modulus", 1, lambda z: np.abs(z[:, 0]), noise=noise, low=0.0)
@@ -214,10 +206,6 @@ def two_layer_teacher(
         Of the teacher's neurons, with a derivative.
     noise : float, default 0.0
         Standard deviation of the Gaussian noise of the labels.
-
-    Returns
-    -------
-    Target
     """
     c = _validate.finite("coefficients", coefficients, shape=(None,))
     if c.size == 0:
@@ -246,10 +234,6 @@ def half_spaces(k: int = 2, *, noise: float = 0.0) -> Target:
         Number of half-spaces, one for each direction.
     noise : float, default 0.0
         Standard deviation of the Gaussian noise of the labels.
-
-    Returns
-    -------
-    Target
     """
     return Target(
         "half-spaces",
@@ -270,10 +254,6 @@ def parity(k: int = 2, *, noise: float = 0.0) -> Target:
         Number of factors, one for each direction.
     noise : float, default 0.0
         Standard deviation of the Gaussian noise of the labels.
-
-    Returns
-    -------
-    Target
     """
     return Target(
         "parity", k, lambda z: np.prod(np.sign(z), axis=1), noise=noise, low=-1.0, high=1.0
@@ -289,10 +269,6 @@ def polynomial(terms: Mapping[tuple[int, ...], float], *, noise: float = 0.0) ->
         Powers, one per coordinate, to coefficients: ``{(1, 1): 1.0}`` is ``z_1 z_2``.
     noise : float, default 0.0
         Standard deviation of the Gaussian noise of the labels.
-
-    Returns
-    -------
-    Target
 
     Raises
     ------
@@ -364,10 +340,6 @@ def symmetric_pair(
         Standard deviation of the Gaussian noise of the labels.
     low, high : float
         Bounds of the function, if it has any.
-
-    Returns
-    -------
-    Target
 
     Examples
     --------

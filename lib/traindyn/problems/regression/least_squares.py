@@ -120,16 +120,6 @@ class LeastSquares:
         r"""Step size from which on descent fails, :math:`1/\lambda_{\max}(X^\top X/n)`."""
         return float(1 / self.curvatures[0])
 
-    def contraction(self, step_size: float) -> float:
-        r"""Factor by which descent shrinks the slowest part of the error at each step.
-
-        .. math:: \max_k |1 - 2 \eta \lambda_k|
-
-        over the positive eigenvalues of :math:`X^\top X / n`; one or more means divergence.
-        """
-        step = _validate.positive("step_size", step_size)
-        return float(np.abs(1 - 2 * step * self.curvatures).max())
-
     def descend(
         self, steps: ArrayLike, *, step_size: float, start: ArrayLike | None = None
     ) -> Trajectory[DescentStatistics]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,6 @@ from traindyn.problems.base import Array
 from traindyn.problems.spiked.tensor import SpikedTensor, Statistics
 
 __all__ = [
-    "Barrier",
-    "barrier",
     "diverging_equator",
     "equator",
     "fluctuations",
@@ -30,21 +27,6 @@ __all__ = [
     "small_noise",
     "with_diverging_signal",
 ]
-
-
-class Barrier(NamedTuple):
-    """The barrier that confines the equator for order three and more.
-
-    Attributes
-    ----------
-    position : float
-        Value of sqrt(n) m at its top.
-    height : float
-        In units of the noise temperature: escape times grow like its exponential.
-    """
-
-    position: float
-    height: float
 
 
 def fluctuations(
@@ -74,10 +56,6 @@ def fluctuations(
         A fixed point (:mod:`traindyn.problems.spiked.equilibria`).
     c_delta : float
         Limit of ``step_size * dimension``.
-
-    Returns
-    -------
-    LinearDiffusion
 
     Raises
     ------
@@ -126,10 +104,6 @@ def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float)
         A stable fixed point.
     c_delta : float
         Limit of ``step_size * dimension``.
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------
@@ -244,7 +218,7 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
     :math:`\tilde m`.
     For order three and more there is no transition at :math:`\Lambda = 1`: zero attracts
     locally, and every path explodes in finite time, to plus infinity for odd k, for every
-    :math:`\Lambda > 0` (:func:`barrier`).
+    :math:`\Lambda > 0`.
 
     Parameters
     ----------
@@ -254,44 +228,8 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
         Lambda > 0.
     c_delta : float
         Limit of ``step_size * dimension``.
-
-    Returns
-    -------
-    Diffusion
     """
     return _equator(problem, _validate.positive("ratio", ratio), c_delta)
-
-
-def barrier(order: int, ratio: float, *, c_delta: float) -> Barrier:
-    r"""Barrier of :func:`diverging_equator` at :math:`r_\perp^2 = c_\delta`, without ridge.
-
-    In units of the noise temperature the potential of :math:`\tilde m` is
-    :math:`U = \tilde m^2 / (2 c_\delta) - \Lambda \tilde m^k / (k c_\delta^k)`, with its top at
-    :math:`(c_\delta^{k-1} / \Lambda)^{1/(k-2)}`.
-
-    Parameters
-    ----------
-    order : int
-        At least three.
-    ratio : float
-        Lambda > 0.
-    c_delta : float
-        Limit of ``step_size * dimension``, positive.
-
-    Returns
-    -------
-    Barrier
-
-    Examples
-    --------
-    >>> barrier(4, 0.25, c_delta=1.0)
-    Barrier(position=2.0, height=1.0)
-    """
-    k = _validate.integer("order", order, least=3)
-    ratio = _validate.positive("ratio", ratio)
-    c = _validate.positive("c_delta", c_delta)
-    position = (c ** (k - 1) / ratio) ** (1.0 / (k - 2))
-    return Barrier(position, (k - 2) / (2 * k) * position**2 / c)
 
 
 def _finite_drift(problem: SpikedTensor, m: Array, r2: Array, c: float) -> Array:

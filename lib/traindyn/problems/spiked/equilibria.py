@@ -139,10 +139,6 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
     ridge : float, optional
         :math:`\alpha \ge 0`; none unless given.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> critical_signal(2, c_delta=1.0), critical_signal(4, c_delta=1.0)

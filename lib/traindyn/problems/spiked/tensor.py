@@ -201,10 +201,6 @@ class SpikedTensor:
             The estimate x of the spike.
         tensors : array_like, shape (count, n, ..., n)
             Observations Y, each with k axes, whose losses are averaged.
-
-        Returns
-        -------
-        Point
         """
         x = self._checked_point(point)
         mean = self._checked_tensors(tensors).mean(axis=0)
@@ -467,10 +463,6 @@ class SpikedTensor:
             Before the step; of one point, without leading axes.
         step_size : float
             Learning rate :math:`\delta > 0`.
-
-        Returns
-        -------
-        StepMoments
         """
         step_size = _validate.positive("step_size", step_size)
         m, r2 = _checked_scalars(statistics)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from traindyn.problems.base import Array
-from traindyn.problems.loops import loops, repeat
+from traindyn.problems.loops import _pick, loops, repeat
 
 # Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
 # that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
@@ -171,12 +171,3 @@ def reduced_step(
 @njit(cache=True, nogil=True)
 def reduced_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any) -> None:
     repeat(reduced_step, chain, rng, step_size, out)
-
-
-@njit(cache=True, nogil=True)
-def _pick(cumulative: Array, uniform: float) -> int:
-    """Index of the centroid that a uniform variable selects."""
-    label = 0
-    while label < cumulative.size - 1 and uniform >= cumulative[label]:
-        label += 1
-    return label

@@ -51,7 +51,6 @@ __all__ = [
     "frozen_block",
     "kink_block",
     "leading_block",
-    "leading_mixed_block",
     "loss_hessian_block",
     "mixed_block",
     "population_block",
@@ -162,10 +161,6 @@ def frozen_block(
         As for :func:`population_block`.
     kink : float, default 0
         As for :func:`traindyn.relu.half_space`: one half gives the limit of high precision.
-
-    Returns
-    -------
-    PopulationBlock
 
     Raises
     ------
@@ -286,32 +281,6 @@ def active_error(
     return np.asarray(frame.basis @ _mixed_terms(problem, "hessian", frame, j, rule)[0])
 
 
-def leading_mixed_block(
-    problem: TwoLayerMixture, matrix: Matrix, point: Point, j: int, *, kink: float = 0.0
-) -> Array:
-    r"""Approximation of :func:`mixed_block` at large precision.
-
-    .. math:: \sum_c p_c \Phi(a_{jc}) \{ e_c\, \mathbf e_j + v_j \sigma'(o_c) g(W s_c) \} s_c^T,
-              \qquad v_j \sum_c p_c \Phi(a_{jc})\, e_c^2\, g(W s_c) s_c^T.
-
-    Parameters
-    ----------
-    problem, matrix, point, j, kink
-        As for :func:`mixed_block` and :func:`frozen_block`.
-
-    Returns
-    -------
-    ndarray, shape (K, n)
-    """
-    frame, j = _frame(problem, point), _validate.integer("j", j, least=0, most=problem.width - 1)
-    felt = np.maximum(frame.W @ frame.centroids.T, 0.0)
-    active = problem.weights * _both_active(problem, frame, j, j, kink)
-    mixed = frame.v[j] * felt * active * _at_centroids(problem, matrix, frame)
-    if matrix == "hessian":
-        mixed[j] += active * (expit(frame.v @ felt) - problem.labels)
-    return np.asarray(mixed @ frame.centroids @ frame.basis.T)
-
-
 def kink_block(
     problem: TwoLayerMixture, point: Point, i: int, *, rule: Rule | None = None
 ) -> PopulationBlock:
@@ -379,10 +348,6 @@ def loss_hessian_block(
     ----------
     problem, point, block, rule
         As for :func:`population_block`; the precision must be finite.
-
-    Returns
-    -------
-    PopulationBlock
 
     Raises
     ------

@@ -39,7 +39,6 @@ from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, che
 __all__ = [
     "around",
     "blown_up",
-    "overlap_variance",
     "quarter_circle",
     "quarter_circles",
     "radial",
@@ -71,10 +70,6 @@ def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
         Binary; of any width, then it is a piece of a sphere.
     a : array_like, shape (K,)
         All of one sign, with squares that sum to C.
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------
@@ -112,10 +107,6 @@ def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
         Positive entries are v and the overlap with mu of neurons that answer mu, negative
         ones v and the overlap with nu of neurons that answer -nu, zeros neurons at zero. The
         squares of either sign sum to C.
-
-    Returns
-    -------
-    Statistics
 
     Raises
     ------
@@ -245,29 +236,6 @@ def radial(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
     kicks = 2.0 * ridge * sizes
     noise = c_delta * np.outer(kicks, kicks) * _beta(problem)[np.ix_(kept, kept)]
     return LinearDiffusion(tuple(f"p_{c}" for c in kept), -np.diag(rates), noise)
-
-
-def overlap_variance(problem: TwoLayerMixture, c: int, *, c_delta: float = 1.0) -> float:
-    r"""Stationary variance of :math:`\sqrt N |m_i|` of the only neuron of class c.
-
-    .. math:: \frac{c_\delta\, \alpha}{4 |s_c|} \cdot \frac{1 / P_c - 1}{1 - \alpha / \kappa_c},
-
-    that is :math:`\alpha / (4 (1 - 2 \alpha))` in the binary mixture and
-    :math:`3 \alpha / (4 (1 - 4 \alpha))` in the XOR mixture. It is also the variance of the
-    radius of a class with several neurons.
-
-    Examples
-    --------
-    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
-    >>> overlap_variance(problem, 0)
-    0.03125
-    """
-    c_delta = _validate.non_negative("c_delta", c_delta)
-    c = _validate.integer("c", c, least=0, most=len(problem.labels) - 1)
-    alone = FixedSet(problem, (c,) + (-1,) * (problem.width - 1))
-    classes, ridge = alone.classes, problem.ridge
-    spread = (1.0 / float(problem.weights[c]) - 1.0) / (1.0 - ridge / classes.gains[c])
-    return float(c_delta * ridge / (4.0 * classes.radii[c]) * spread)
 
 
 def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics) -> Array:

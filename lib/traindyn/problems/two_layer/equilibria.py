@@ -47,7 +47,6 @@ __all__ = [
     "initial_set",
     "locate",
     "success_probability",
-    "success_probability_by_signature",
 ]
 
 IntArray = NDArray[np.int64]
@@ -263,10 +262,6 @@ class FixedSet:
             Positive relative sizes of :math:`v_i^2` within each class; by default equal. Those
             of neurons at zero are not used.
 
-        Returns
-        -------
-        Statistics
-
         Raises
         ------
         ValueError
@@ -384,9 +379,9 @@ def components(problem: TwoLayerMixture) -> tuple[Component, ...]:
 def success_probability(width: int, *, classes: int = 4) -> float:
     r"""Probability that a random start leads to the best classifier, at infinite precision.
 
-    The probability of MDL Section 12.4.3, where its value at width four is misprinted. From the
-    uninformative start each neuron joins one of the classes, independently and uniformly, so that
-    by inclusion and exclusion all n of them are occupied with probability
+    The probability of BGJ (5.2) and MDL Section 12.4.3, where its value at width four is
+    misprinted. From the uninformative start each neuron joins one of the classes, independently
+    and uniformly, so that by inclusion and exclusion all n of them are occupied with probability
 
     .. math:: P_K = \sum_{j=0}^{n} (-1)^j \binom nj \Big( 1 - \frac jn \Big)^K .
 
@@ -406,28 +401,6 @@ def success_probability(width: int, *, classes: int = 4) -> float:
     count = _validate.integer("classes", classes, least=1)
     ways = sum((-1) ** j * math.comb(count, j) * (count - j) ** width for j in range(count + 1))
     return float(ways / count**width)
-
-
-def success_probability_by_signature(width: int) -> float:
-    r"""Return the same probability for the XOR mixture as BGJ (5.2) writes it.
-
-    .. math:: 2^{-K} \sum_{k=2}^{K-2} \binom Kk (1 - 2^{1-k}) (1 - 2^{1+k-K}),
-
-    over the number k of positive :math:`v_i`.
-
-    Examples
-    --------
-    >>> success_probability_by_signature(4)
-    0.09375
-    """
-    width = _validate.integer("width", width, least=1)
-    return (
-        sum(
-            math.comb(width, k) * (1 - 2.0 ** (1 - k)) * (1 - 2.0 ** (1 + k - width))
-            for k in range(2, width - 1)
-        )
-        / 2.0**width
-    )
 
 
 def initial_set(
@@ -538,10 +511,6 @@ def destination(
     signs : array_like, shape (K, L), optional
         As for :func:`initial_set`.
 
-    Returns
-    -------
-    Statistics
-
     Raises
     ------
     ValueError
@@ -582,10 +551,6 @@ def locate(
         Of one point, without leading axes.
     tolerance : float, default 1e-9
         Largest entry by which the statistics may miss the set; neurons below it are zero.
-
-    Returns
-    -------
-    FixedSet
 
     Raises
     ------

@@ -143,10 +143,6 @@ def good(
         Gaussian rule of the drift of the network with one neuron per class; by default that
         of the problem. Its error is the error of the result.
 
-    Returns
-    -------
-    Solved
-
     Raises
     ------
     ValueError

@@ -119,9 +119,6 @@ class _Nodes(NamedTuple):
     weights: Array
 
 
-_Moments: TypeAlias = tuple[Array, Array, Array, Array]
-
-
 def evaluate(
     problem: TwoLayerMixture, statistics: Statistics, rule: Rule | None = None
 ) -> Integrals:

@@ -280,10 +280,6 @@ class TwoLayerMixture:
         rng : int, SeedSequence or Generator
             As given to :func:`traindyn.sgd.direct.run`, whose steps draw one uniform for
             the centroid and then N normals (none at infinite precision).
-
-        Returns
-        -------
-        Sample
         """
         n = _validate.integer("n", n, least=1)
         generator = _validate.generator("rng", rng)
@@ -378,10 +374,6 @@ class TwoLayerMixture:
             Where the network is run.
         sample : Sample
             The draws that are summed over.
-
-        Returns
-        -------
-        Factors
 
         Raises
         ------

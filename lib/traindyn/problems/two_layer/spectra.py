@@ -50,10 +50,6 @@ def class_sum(ridge: float, precision: float = math.inf) -> float:
     precision : float, default inf
         :math:`\lambda`; the square sum has a closed form where it is infinite.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

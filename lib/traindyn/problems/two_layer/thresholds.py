@@ -51,10 +51,6 @@ def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
     c_delta : float, default 0
         Step size times dimension.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -98,10 +94,6 @@ def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
         In (0, 1/8).
     c_delta : float, default 0
         Limit of ``step_size * dimension``; a larger one needs a higher precision.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

@@ -222,5 +222,7 @@ def test_bad_input_is_named():
     problem, point = xor(2, 3, 4.0), Point(np.ones(2), np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"i must be an integer in \[0, 1\], got 2"):
         expansions.first_layer_order(problem, point, 2)
+    with pytest.raises(ValueError, match=r"problem\.precision must be finite"):
+        expansions.remainder_bound(xor(2, 3, np.inf), "hessian", point, (0, 1))
     with pytest.raises(ValueError, match="gram must be square"):
         expansions.psi_2([1.0], np.ones((1, 2)), 1.0)

@@ -44,6 +44,15 @@ def test_bound() -> None:
     assert law.cdf([-1.0, 0.0]).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("signs", [False, True])
+def test_atom_at_zero(signs: bool) -> None:
+    """Half of the rectified units have neither slope nor curvature: their eigenvalues are zero."""
+    law = TwoLayerSpectrum("relu", SQUARE, signs=signs)
+    below, atom, beside = law.cdf([-1e-9, 0.0, 1e-9])
+    assert below == 0.0
+    assert atom == beside == pytest.approx(0.5, abs=1e-3)
+
+
 def test_refusals() -> None:
     """Each message names the argument."""
     with pytest.raises(ValueError, match="square must be positive"):
