@@ -50,12 +50,15 @@ def test_long_description_ends_at_a_word():
 
 
 @pytest.fixture
-def notebooks(tmp_path):
-    """Return a folder with a chapter that has one figure."""
+def book(tmp_path):
+    """Return a folder with a staged chapter that has one figure."""
+    image = '<img alt="Figure 3, panel 2, described below" src="../../_static/figures/a.webp">'
+    lines = ['<figure class="td-figure" id="figure-one">', "<div class='interactive-figure'>"]
+    lines += [f"{image}</div>", "<figcaption><strong>Figure 3</strong>. It moves.</figcaption>"]
     output = {
         "output_type": "display_data",
-        "data": {"text/markdown": ["<div class='interactive-figure'>", "moves</div>"]},
-        "metadata": {"claimbook": {"figure": "one"}},
+        "data": {"text/markdown": "\n".join([*lines, "</figure>"])},
+        "metadata": {"claimbook": {"figure": "one", "alt": 'A "curve".'}},
     }
     (tmp_path / "a").mkdir()
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": [output]}]
@@ -63,21 +66,20 @@ def notebooks(tmp_path):
     return tmp_path
 
 
-def test_page_shows_the_figure_of_a_chapter(notebooks):
-    """The place could stay empty, or other lines of the page change."""
-    page = notebooks / "page.md"
+def test_page_shows_the_figure_of_a_chapter(book):
+    """The place could stay empty, files be looked for elsewhere, or the caption come along."""
+    page = book / "page.md"
     page.write_text("# Home\n\n<!-- figure: a/b one -->\n\nText.\n", encoding="utf8")
-    assert reuse.put(page, notebooks)
-    text = "# Home\n\n<div class='interactive-figure'>moves</div>\n\nText.\n"
-    assert page.read_text("utf8") == text
-    assert not reuse.put(page, notebooks)
-    assert page.read_text("utf8") == text
+    image = '<img alt="A &quot;curve&quot;. (panel 2)" src="../_static/figures/a.webp">'
+    text = f"# Home\n\n<div class='interactive-figure'>\n{image}</div>\n\nText.\n"
+    for _ in range(2):
+        reuse.put("page", book)
+        assert page.read_text("utf8") == text
 
 
 @pytest.mark.parametrize("asked", ["a/b two", "a/c one"])
-def test_figure_that_is_not_there_stops_the_build(notebooks, asked):
+def test_figure_that_is_not_there_stops_the_build(book, asked):
     """A renamed figure could leave a comment that no reader sees."""
-    page = notebooks / "page.md"
-    page.write_text(f"<!-- figure: {asked} -->\n", encoding="utf8")
+    (book / "page.md").write_text(f"<!-- figure: {asked} -->\n", encoding="utf8")
     with pytest.raises(ClaimError, match="figure"):
-        reuse.put(page, notebooks)
+        reuse.put("page", book)

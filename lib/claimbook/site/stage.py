@@ -159,17 +159,15 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     book = root / "book"
     if (book / "_static").is_dir():
         shutil.copytree(book / "_static", stage / "book" / "_static")
-    moving = False
-    for name in chapters.plain_pages(book):
-        if not name.startswith("_"):
-            page = stage / "book" / f"{name}.md"
-            _copy(book / f"{name}.md", page)
-            moving = reuse.put(page, notebooks) or moving
+    plain = [name for name in chapters.plain_pages(book) if not name.startswith("_")]
+    for name in plain:
+        _copy(book / f"{name}.md", stage / "book" / f"{name}.md")
     for path in [*book.glob("*.bib"), *_figures(book)]:
         _copy(path, stage / path.relative_to(root))
     content = report.read_ledger(ledger)
     claims = {claim["id"]: claim for claim in content["claims"]}
     graphs = proofs.graphs(content)
+    moving = False
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
         if not source.is_file():
@@ -189,6 +187,8 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         cards.put(notebook, claims, shown, graphs)
         text = _write_notebook(notebook, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text
+    for name in plain:
+        reuse.put(name, stage / "book")
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
     report.write_pages(ledger, stage / "book", root=root, address=_address(root))
