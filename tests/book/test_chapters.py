@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from nbformat import NotebookNode
 from claimbook.run import chapters, execute
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
-SECTIONS = ("What is claimed", "Why", "Set-up", "Try it")
+SECTIONS = ("The question", "The smallest case", "What is claimed", "Why", "Set-up", "Try it")
 
 
 @pytest.fixture(params=chapters.chapters(BOOK))
@@ -26,10 +27,17 @@ def code(notebook: NotebookNode) -> list[str]:
 
 
 def test_sections_stand_in_order(notebook: NotebookNode) -> None:
-    """A reader finds claim, idea, parameters and suggestions at the same place everywhere."""
+    """A reader finds question, claim, idea and suggestions at the same place everywhere."""
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     titles = [line[3:].strip() for line in text.splitlines() if line.startswith("## ")]
     assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
+
+
+def test_a_chapter_opens_with_its_main_picture(notebook: NotebookNode) -> None:
+    """It is one of its figures, which the site puts behind the question."""
+    assert notebook.metadata.get("picture") in re.findall(
+        r'label="([^"]+)"', "\n".join(code(notebook))
+    )
 
 
 def test_every_import_is_used(notebook: NotebookNode) -> None:
