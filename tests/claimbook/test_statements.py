@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from claimbook.pages.statements import page
 from claimbook.registry import load_registry
-from claimbook.statements import Reference, index, references, search
+from claimbook.statements import Reference, Statement, index, references, search
 
 KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["C1", "Easy and hard directions"], "MDL": []}
 
@@ -63,3 +65,16 @@ def test_statements_lead_to_functions_and_tests(checkout):
     for query in ("BGHJ Theorem 2.3", "theorem 2.3", "2.3", theorem.claims[0].id, "bulk"):
         assert theorem in search(query, found), query
     assert search("nothing of this kind", found) == []
+
+
+def test_page_has_the_statements_of_the_sources(claims: Path) -> None:
+    """A statement of a source, part of which is known from elsewhere, could be left out."""
+    registry = load_registry(claims)
+    found = [
+        Statement(Reference(claim.source, claim.number), [replace(claim, credit="Known.")])
+        for claim in registry
+    ]
+    verdicts = [{"id": claim.id, "verdict": "confirmed"} for claim in registry]
+    ledger = {"sources": registry.sources, "claims": verdicts}
+    text = page(ledger, found, tests=Path("tests"), address="")
+    assert 'id="statement-bghj-theorem-2-3"' in text and "OWN" not in text
