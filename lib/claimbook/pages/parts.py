@@ -135,7 +135,7 @@ def paragraph(written: str, lead: str = "") -> str:
 
     Examples
     --------
-    >>> paragraph("At $a<b$ the `path` is *not* short.", "Why:")[:61]
+    >>> paragraph("At $a<b$ the `path` is *not* short.", "Why:")[:67]
     '<p class="td-tex"><em>Why:</em> At \\(a&lt;b\\) the <code>path</code>'
     >>> paragraph("See {doc}`ledger`.")
     'See {doc}`ledger`.'
