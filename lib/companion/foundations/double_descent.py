@@ -17,7 +17,8 @@ regression (MDL Lemma 7.3). With :math:`p / n \to \gamma` and :math:`\Sigma = I`
           V \to \frac{\sigma^2 \gamma}{1 - \gamma}\ (\gamma < 1), \quad
           \frac{\sigma^2}{\gamma - 1}\ (\gamma > 1) .
 
-At :math:`\gamma = 1` the limit is infinite, and reported as ``inf``.
+At :math:`\gamma = 1` the limit is infinite, and reported as ``inf``. These are limits for inputs
+with independent entries; covariance I alone is not enough (:func:`scaled_variance`).
 
 Samples are rows here, as everywhere in this library; the notes put them in columns.
 """
@@ -30,6 +31,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 
 from traindyn import _validate
 from traindyn.laws import ENTRIES, SampleCovariance, wishart_bidiagonal
@@ -44,6 +46,7 @@ __all__ = [
     "optimal_ridge",
     "optimal_ridge_risk",
     "ridge_solution",
+    "scaled_variance",
 ]
 
 Array: TypeAlias = NDArray[np.float64]
@@ -351,6 +354,69 @@ def isotropic_risk(
         bias = np.where(kappa > 0, (kappa / (1 + kappa)) ** 2 / (1 - freedom), 0.0)
         variance = freedom / (1 - freedom) if s2 else np.zeros(gamma.shape)
     return Risk((r2 * bias)[()], (s2 * variance)[()])
+
+
+def scaled_variance(
+    ratio: float, squares: ArrayLike, weights: ArrayLike | None = None, *, noise: float
+) -> float:
+    r"""Limit of the variance for Gaussian inputs, each with a random length of its own.
+
+    The inputs are :math:`x_i = \xi_i g_i` with standard Gaussian :math:`g_i` and independent
+    scalars :math:`\xi_i` of a discrete law with :math:`\mathbb E \xi^2 = 1`. They have covariance
+    I and all moments, but their entries are not independent, and the limit is not that of
+    MDL Theorem 7.4:
+
+    .. math:: V \to \frac{\sigma^2\, \mathbb E \xi^{-2}}{\gamma - 1}\ (\gamma > 1), \qquad
+              V \to \sigma^2 s, \quad \mathbb E \frac{s\, \xi^2}{1 + s\, \xi^2} = \gamma\
+              (\gamma < 1) .
+
+    By Jensen's inequality both are larger than for :math:`\xi^2 = 1`.
+
+    Parameters
+    ----------
+    ratio : float
+        :math:`\gamma = p / n > 0`. At exactly one the variance is ``inf`` (zero if there is no
+        noise).
+    squares : array_like, shape (k,)
+        Values of :math:`\xi^2`, positive.
+    weights : array_like, shape (k,), optional
+        Their probabilities, positive and of sum one; equal unless given.
+    noise : float
+        :math:`\sigma^2 \ge 0`.
+
+    Raises
+    ------
+    ValueError
+        Also if :math:`\mathbb E \xi^2` is not one.
+
+    Examples
+    --------
+    >>> round(scaled_variance(0.5, [0.5, 1.5], noise=1.0), 6)  # 2 / sqrt(3), in place of 1
+    1.154701
+    >>> round(scaled_variance(2.0, [0.5, 1.5], noise=1.0), 6)  # 4 / 3, in place of 1
+    1.333333
+    """
+    gamma, s2 = _validate.positive("ratio", ratio), _validate.non_negative("noise", noise)
+    u = _validate.finite("squares", squares, shape=(None,))
+    equal = np.full(u.shape, 1 / max(u.size, 1))
+    w = equal if weights is None else _validate.finite("weights", weights, shape=u.shape)
+    for name, values in (("squares", u), ("weights", w)):
+        if values.size == 0 or np.any(values <= 0):
+            raise ValueError(f"{name} must be positive and not empty, got {values}")
+    for name, total in (("weights must have sum", w.sum()), ("squares must have mean", w @ u)):
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"{name} one, got {total:g}")
+    if s2 == 0:
+        return 0.0
+    if gamma == 1:
+        return float("inf")
+    if gamma > 1:
+        return float(s2 * np.sum(w / u) / (gamma - 1))
+    odds = gamma / (1 - gamma)
+    # the mean lies between its values at the smallest and at the largest square alone
+    low, high = (1 - 1e-9) * odds / u.max(), (1 + 1e-9) * odds / u.min()
+    root = brentq(lambda s: w @ (s * u / (1 + s * u)) - gamma, low, high, xtol=1e-14 * high)
+    return float(s2 * root)
 
 
 def draw_gaussian_risk(

@@ -16,6 +16,7 @@ from companion.foundations.double_descent import (
     optimal_ridge,
     optimal_ridge_risk,
     ridge_solution,
+    scaled_variance,
 )
 from traindyn.laws import MarchenkoPastur
 from traindyn.problems.ridgeless import gaussian_risk
@@ -249,3 +250,51 @@ def test_bad_input_is_named() -> None:
         isotropic_risk(0.0, signal=1.0, noise=1.0)
     with pytest.raises(ValueError, match="targets must have shape"):
         minimum_norm(np.ones((3, 2)), np.ones(4))
+
+
+@pytest.mark.parametrize("ratio", [0.01, 0.5, 0.97, 1.02, 2.0])
+def test_scaled_variance_of_equal_lengths(ratio: float) -> None:
+    """The limit of MDL Theorem 7.4; any other law has a larger one, on both sides."""
+    plain = isotropic_risk(ratio, signal=0, noise=0.3).variance
+    assert scaled_variance(ratio, [1.0], noise=0.3) == pytest.approx(plain, rel=1e-9)
+    assert scaled_variance(ratio, [1, 1], [0.3, 0.7], noise=0.3) == pytest.approx(plain, rel=1e-9)
+    assert scaled_variance(ratio, [0.9, 1.1], noise=0.3) > (1 + 1e-5) * plain
+
+
+def test_scaled_variance_in_closed_form() -> None:
+    """Two values of equal probability: the equation is quadratic."""
+    for a in (0.1, 0.5, 0.8):
+        u, b = np.array([a, 2 - a]), a * (2 - a)
+        for ratio in (0.2, 0.5, 0.9):
+            root = np.roots([b * (1 - ratio), 1 - 2 * ratio, -ratio]).max()
+            assert scaled_variance(ratio, u, noise=1) == pytest.approx(root, rel=1e-9)
+        assert scaled_variance(3.0, u, noise=1) == pytest.approx(1 / b / 2)
+    assert scaled_variance(0.5, [0.5, 1.5], noise=1) == pytest.approx(2 / np.sqrt(3))
+
+
+@pytest.mark.parametrize(("n", "p"), [(600, 300), (300, 600)])
+def test_scaled_variance_of_matrices(n: int, p: int) -> None:
+    """Against the estimator, with three lengths; inputs of equal length are the wrong variant."""
+    squares, weights = np.array([0.25, 1.0, 2.5]), np.array([0.4, 0.4, 0.2])
+    model, rng = LinearModel(np.full(p, p**-0.5), 1.0), np.random.default_rng(10)
+    lengths = np.sqrt(np.repeat(squares, np.round(n * weights).astype(int)))
+    found = [
+        model.conditional_risk(lengths[:, None] * rng.standard_normal((n, p))).variance
+        for _ in range(8)
+    ]
+    limit = scaled_variance(p / n, squares, weights, noise=1.0)
+    assert np.mean(found) == pytest.approx(limit, rel=0.03)
+    assert limit > 1.3 * isotropic_risk(p / n, signal=1, noise=1).variance
+
+
+def test_scaled_variance_without_limit() -> None:
+    """At ratio one, and laws that are none."""
+    assert scaled_variance(1.0, [0.5, 1.5], noise=1) == float("inf")
+    assert scaled_variance(1.0, [0.5, 1.5], noise=0) == 0
+    for squares, weights in (([0.0, 2.0], None), ([], None), ([1.0, 1.0], [1.0, 0.0])):
+        with pytest.raises(ValueError, match="must be positive"):
+            scaled_variance(0.5, squares, weights, noise=1)
+    with pytest.raises(ValueError, match="mean one"):
+        scaled_variance(0.5, [0.5, 1.0], noise=1)
+    with pytest.raises(ValueError, match="sum one"):
+        scaled_variance(0.5, [1.0, 1.0], [0.5, 0.6], noise=1)
