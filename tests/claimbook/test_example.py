@@ -46,7 +46,8 @@ def test_site_of_the_example_shows_them(folder):
     """The home page counts the claims, the chapter shows its figure and the errata the misprint."""
     html = folder / "html" / "book"
     assert "3 claims" in (html / "intro.html").read_text("utf8")
-    assert 'alt="The share settles' in (html / "numbers" / "squares.html").read_text("utf8")
+    page = (html / "numbers" / "squares.html").read_text("utf8")
+    assert "<strong>Figure 1</strong>. The share settles" in page
     assert "EULER-E2" in (html / "errata.html").read_text("utf8")
 
 

@@ -104,7 +104,7 @@ def test_half_point_covers_the_truth():
     for call, message in (
         (lambda: half_point(deltas, [30, 20, 10, 0, 0], trials), "successes must rise"),
         (lambda: half_point(deltas, [31, 0, 0, 0, 0], trials), "between 0 and trials"),
-        (lambda: half_point([1.0], [1], [2]), "at two deltas or more"),
+        (lambda: half_point([1.0], [1], [2]), "at two sample_ratios or more"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -134,7 +134,7 @@ def test_crossing_of_a_quadratic():
     values = 0.2 + 0.3 * deltas + 0.05 * deltas**2
     assert crossing(deltas, values) == pytest.approx((-0.3 + np.sqrt(0.25)) / 0.1)
     for call, message in (
-        (lambda: crossing(deltas, values + 5), "statistics must reach one near the deltas"),
+        (lambda: crossing(deltas, values + 5), "statistics must reach one near the sample_ratios"),
         (lambda: crossing(deltas[:2], values[:2]), "sample_ratios must be at least three, got 2"),
         (lambda: crossing(deltas, values[:2]), r"statistics must have shape \(4\)"),
     ):
