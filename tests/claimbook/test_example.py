@@ -47,7 +47,7 @@ def test_site_of_the_example_shows_them(folder):
     html = folder / "html" / "book"
     assert "3 claims" in (html / "intro.html").read_text("utf8")
     page = (html / "numbers" / "squares.html").read_text("utf8")
-    assert "<strong>Figure 1</strong>. The share settles" in page
+    assert "<strong>Figure 1</strong> (EULER, Figure 1). The share settles" in page
     assert "EULER-E2" in (html / "errata.html").read_text("utf8")
 
 
