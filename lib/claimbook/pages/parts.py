@@ -135,8 +135,8 @@ def paragraph(written: str, lead: str = "") -> str:
 
     Examples
     --------
-    >>> paragraph("At $a<b$ the `path` is *not* short.", "Why:")[:67]
-    '<p class="td-tex"><em>Why:</em> At \\(a&lt;b\\) the <code>path</code>'
+    >>> paragraph("The `path` is *not* short.", "Why:")
+    '<p class="td-tex"><em>Why:</em> The <code>path</code> is <em>not</em> short.</p>'
     >>> paragraph("See {doc}`ledger`.")
     'See {doc}`ledger`.'
     """
