@@ -160,7 +160,7 @@ SIDE = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell n=$(CORES); echo $$(( n < 4 ? 
 unit: $(READY)
 	@$(MAKE) --no-print-directory $(SIDE) book PROFILE=quick
 	@echo 'test: doctests, unit tests and tests of the book'
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Wrong formulas, one at a time, in a copy of the library; every process keeps one core busy. First
 # those of a list, then as many as NUMBER drawn at random from all lines that chapters reach.
@@ -188,7 +188,7 @@ versions-oldest versions-newest: versions-%: $(UV)
 	  --constraints _build/versions/$*.txt --editable '.[book,test]'
 	@$(UV) pip list --quiet --python _build/versions/$* | grep -E '^($(VERSIONED)|jax) '
 	@NUMBA_CACHE_DIR=$(CURDIR)/_build/versions/$*/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  _build/versions/$*/bin/python -m pytest --numprocesses auto --dist loadgroup \
+	  _build/versions/$*/bin/python -m pytest --numprocesses auto --dist loadfile \
 	  --ignore tests/book -p no:cacheprovider lib tests
 
 # --------------------------------------------------------------------------------- upkeep
