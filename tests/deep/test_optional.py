@@ -8,11 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
-ROOMS = (
-    "activations", "catapults", "data", "diffusion", "dmft", "effective", "figures", "gaussian",
-    "kernels", "laws", "linalg", "parallel", "particles", "problems", "relu", "sgd",
-    "spectra", "trajectory",
-)  # fmt: skip
+import traindyn
+
+ROOMS = sorted({*traindyn.__all__} - {"deep"})
 
 
 def python(code: str) -> str:
