@@ -22,6 +22,7 @@ from claimbook.evidence import Evidence
 from claimbook.files import write
 from claimbook.registry import ClaimError, Registry
 from claimbook.run.stamps import code
+from claimbook.slices import evidence
 from claimbook.verdict import MIME, Record
 
 #: Name of the tally, beside the registry.
@@ -58,7 +59,7 @@ class Tally:
 
 
 class _Places(ast.NodeTransformer):
-    """Drops what cannot change a number: where imported names stand, and captions of figures."""
+    """Drops what cannot change a number: where imported names stand."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -76,21 +77,24 @@ class _Places(ast.NodeTransformer):
             return ast.Name(node.attr, ast.Load())
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Drop what a figure says to readers."""
-        self.generic_visit(node)
-        node.keywords = [item for item in node.keywords if item.arg != "alt"]
-        return node
-
 
 def digest(source: Path) -> str:
-    """Short digest of what a chapter computes.
+    """Short digest of what a chapter computes for its claims.
 
-    Comments, the layout of the code, the captions of figures and the places of the library from
-    which names are imported do not count: a function that moves to another module leaves the runs
-    of its chapters valid.
+    Comments, the layout of the code, pictures and the places of the library from which names are
+    imported do not count: a function that moves to another module, or a figure more, leaves the
+    runs of its chapters valid.
+
+    Parameters
+    ----------
+    source : Path
+        The chapter.
+
+    Returns
+    -------
+    str
     """
-    tree = ast.parse(code(source.read_text(encoding="utf-8")))
+    tree = ast.parse("\n".join(evidence([code(source.read_text(encoding="utf-8"))])))
     names = {
         alias.asname or alias.name.partition(".")[0]
         for node in ast.walk(tree)

@@ -9,7 +9,7 @@ from claimbook.__main__ import main
 from claimbook.collect import build
 
 ALIGNMENT = "alignment/alignment"
-CELL = "```{code-cell} ipython3\nx = 1\n```\n"
+CELL = "```{code-cell} ipython3\nchapter.claim('A', 1)\n```\n"
 
 
 def bounded(value, **options):
@@ -125,10 +125,12 @@ def test_a_function_may_move_without_voiding_the_runs(tmp_path):
 
     def digest(cell):
         path = tmp_path / "chapter.md"
-        path.write_text(f"# Title\n\n```{{code-cell}} ipython3\n{cell}\n```\n", encoding="utf8")
+        text = f"# Title\n\n```{{code-cell}} ipython3\n{cell}\nchapter.claim('A', x)\n```\n"
+        path.write_text(text, encoding="utf8")
         return seeds.digest(path)
 
     before = digest("from a import b\nx = b.f(1)  # one")
     assert digest("from c.d import f\n\n\nx = f(1)") == before
     assert digest("from a import b\nx = b.f(2)") != before
     assert digest("from a import b\nx = b.g(1)") != before
+    assert digest("from a import b\nx = b.f(1)\nshow(x, 3)") == before

@@ -32,6 +32,7 @@ import slices
 from claimbook.registry import Registry, load_registry
 from claimbook.run.execute import read
 from claimbook.run.stamps import reachable
+from claimbook.slices import needed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -149,7 +150,7 @@ class Bench:
             json.dumps(
                 {
                     "folder": str(chapter.parent),
-                    "statements": slices.needed(_code(chapter), claims),
+                    "statements": needed(_code(chapter), claims),
                     "claims": list(claims),
                     "parameters": self.parameters,
                     "result": str(result),
@@ -217,7 +218,7 @@ def faults(mutations: Iterable[Mutation], registry: Registry, library: Path) -> 
         else:
             chapter = registry.path.parent / f"{registry[mutation.claim].chapter}.md"
             try:
-                slices.needed(_code(chapter), [mutation.claim])
+                needed(_code(chapter), [mutation.claim])
             except ValueError as error:
                 found.append(f"{mutation.name}: {error}")
         try:

@@ -88,39 +88,3 @@ def test_what_calls_a_mutated_function_is_compiled_anew(tmp_path: Path) -> None:
     assert kept.isdisjoint({"traindyn/kernels/arc_cosine.py", "traindyn/kernels/dual.py"})
     # A file that does not reach the mutated one keeps its compiled functions.
     assert "traindyn/catapults/maps.py" in kept
-
-
-CELLS = (
-    "import numpy as np\nchapter = Chapter()",
-    "a = [1]\nb = 2\nunused = figure(a)",
-    "def double(a):\n    return factor * a",
-    "a.append(b)\nfactor = 3\nfactor *= b\nc = [double(x) for x in a]\nx = 5",
-    "chapter.claim('ONE', c)\nchapter.claim('TWO', np.ones(3))",
-    "for name in ('THREE',):\n    chapter.claim(name, b)",
-)
-
-
-@pytest.mark.parametrize(
-    ("claim", "needed"),
-    [
-        ("ONE", "chapter a b double append factor c 'ONE'"),
-        ("TWO", "import chapter 'TWO'"),
-        ("THREE", "chapter b 'THREE'"),
-    ],
-)
-def test_a_slice_holds_what_a_claim_needs_and_nothing_else(claim: str, needed: str) -> None:
-    """Also what a function reads that is bound below it; not what only a picture needs."""
-    marks = {
-        "import": "import numpy", "chapter": "Chapter()", "a": "a = [1]", "b": "b = 2",
-        "unused": "figure", "double": "def double", "append": "append",
-        "factor": "factor = 3\nfactor *= b",
-        "c": "c = [", "x": "x = 5", "'ONE'": "'ONE'", "'TWO'": "'TWO'", "'THREE'": "'THREE'",
-    }  # fmt: skip
-    found = "\n".join(slices.needed(CELLS, [claim]))
-    assert {name for name, mark in marks.items() if mark in found} == set(needed.split())
-
-
-def test_a_claim_that_no_statement_records_is_refused() -> None:
-    """Its mutation would survive for no reason."""
-    with pytest.raises(ValueError, match="FOUR"):
-        slices.needed(CELLS[:-1], ["FOUR"])
