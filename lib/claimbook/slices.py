@@ -90,7 +90,8 @@ def recorded(statement: ast.stmt) -> Iterator[str | None]:
             and _root(node.func) == RECORDER
         ):
             first = node.args[0] if node.args else None
-            yield first.value if isinstance(first, ast.Constant) else None
+            value = first.value if isinstance(first, ast.Constant) else None
+            yield value if isinstance(value, str) else None
 
 
 def needed(cells: Iterable[str], claims: Iterable[str]) -> list[str]:

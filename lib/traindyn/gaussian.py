@@ -241,7 +241,22 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
 
 
 def default_rule(dim: int) -> Rule:
-    """Return :func:`rule` of this dimension at its default size, built once per process."""
+    """Return :func:`rule` of this dimension at its default size, built once per process.
+
+    Parameters
+    ----------
+    dim : int
+        Number of coordinates.
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    ValueError
+        If `dim` is not a positive integer.
+    """
     return _default_rule(_validate.integer("dim", dim, least=1))
 
 
