@@ -85,10 +85,22 @@ def _registry() -> Registry:
 
 
 def _claim(registry: Registry, id: str) -> Claim:
+    """Return a claim, or stop and say which ids belong to what was given instead of one."""
     try:
         return registry[id]
     except ClaimError as error:
-        _stop(str(error), 2)
+        hits = statements.search(id, _statements(registry))
+        found = [claim for hit in hits for claim in hit.claims]
+        if not found:
+            _stop(str(error), 2)
+        lines = [f"  {claim.id}  {claim.source}, {claim.number}" for claim in found]
+        _stop("\n".join([f"{id!r} is not the id of a claim; it finds", *lines]), 2)
+
+
+def _statements(registry: Registry) -> dict[statements.Reference, Statement]:
+    """Return the index of statements of the checkout."""
+    root = _root(registry)
+    return statements.index(registry, library=root / "lib", tests=root / "tests")
 
 
 def _root(registry: Registry) -> Path:
@@ -247,8 +259,7 @@ def find(
     """Find a statement: its verdicts, chapter and cells, functions, tests, and its proof."""
     registry = _registry()
     root = _root(registry)
-    found = statements.index(registry, library=root / "lib", tests=root / "tests")
-    hits = statements.search(" ".join(query), found)
+    hits = statements.search(" ".join(query), _statements(registry))
     if not hits:
         _stop(f"nothing is found for {' '.join(query)!r}; numbers are written as in the source", 1)
     ledger = _ledger(registry, profile)

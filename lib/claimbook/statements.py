@@ -227,7 +227,8 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
     -------
     list of Statement
         Those whose number is asked for; if there are none, those with a claim, a chapter or a
-        function in which all the words occur.
+        function in which all the words occur: first those that have the words among their
+        `terms`, then those of which they are the number or that define them, then mere mentions.
 
     Examples
     --------
@@ -251,16 +252,39 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
             *(claim.id.casefold() for claim in item.claims),
         )
     ]
-    return exact or [item for item in mine if _mentions(item, plain(wanted).split())]
+    words = plain(wanted).split()
+    found = [item for item in mine if _mentions(item, words)]
+    return exact or sorted(found, key=lambda item: _distance(item, words))
 
 
 def _mentions(statement: Statement, words: Sequence[str]) -> bool:
     texts = [
         statement.reference.number,
         *(f"{claim.id} {claim.statement} {claim.chapter}" for claim in statement.claims),
+        *(term for claim in statement.claims for term in claim.terms),
         *(place.name for place in statement.functions),
     ]
-    return any(all(word in plain(text) for word in words) for text in texts)
+    return any(_has(text, words) for text in texts)
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return all(word in plain(text) for word in words)
+
+
+#: What follows a name where a statement says what it is.
+_DEFINES = r"\s*(:?=|is the\b|is defined\b|is called\b|denotes\b)"
+
+
+def _distance(statement: Statement, words: Sequence[str]) -> int:
+    """Say how far a statement is from a definition of some words: 0 to 3."""
+    claims = statement.claims
+    if any(_has(term, words) for claim in claims for term in claim.terms):
+        return 0
+    numbers = [statement.reference.number, *(claim.number for claim in claims)]
+    if any(_has(number, words) for number in numbers):
+        return 1
+    defined = re.compile(rf"(?<!\w){re.escape(' '.join(words))}{_DEFINES}")
+    return 2 if any(defined.search(plain(claim.statement)) for claim in claims) else 3
 
 
 def plain(text: str) -> str:

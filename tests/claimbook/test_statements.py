@@ -67,6 +67,25 @@ def test_statements_lead_to_functions_and_tests(checkout):
     assert search("nothing of this kind", found) == []
 
 
+def test_definitions_are_found_before_mentions(claims: Path) -> None:
+    """Who looks for a symbol would read of what it is compared with before what it is."""
+    claim = load_registry(claims)["BGHJ-T2.3"]
+    texts = {
+        "C12": r"$\alpha$, which $\delta_{NN}$ is compared with, is one.",
+        "C1": r"$\delta_{NN}$ is explicit: $\delta_{NN}=\lim\delta$.",
+        "C3": "Neurons beyond it escape.",
+        "The delta_NN of networks": "Something tends to a limit.",
+    }
+    found = {}
+    for number, text in texts.items():
+        terms = ("delta_NN", "escape") if number == "C3" else ()
+        mine = replace(claim, number=number, statement=text, terms=terms)
+        reference = Reference("MW", number)
+        found[reference] = Statement(reference, [mine])
+    numbers = [item.reference.number for item in search("delta_NN", found)]
+    assert numbers == ["C3", "The delta_NN of networks", "C1", "C12"]
+
+
 def test_page_has_the_statements_of_the_sources(claims: Path) -> None:
     """A statement of a source, part of which is known from elsewhere, could be left out."""
     registry = load_registry(claims)
