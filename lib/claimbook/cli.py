@@ -341,7 +341,7 @@ def verify(
     console = _console()
     _print_claim(console, claim)
     try:
-        _execute(source, target, profile.value, seed, root / "_build")
+        _execute(source, target, profile.value, seed, root)
     except ImportError as error:
         _stop(f"running a chapter needs the book's packages (pip install '.[book]'): {error}", 2)
     except Exception as error:
@@ -355,7 +355,7 @@ def verify(
     console.print(f"{record.seconds:.1f} s; executed chapter: {target}", soft_wrap=True)
 
 
-def _execute(source: Path, target: Path, profile: str, seed: int, build: Path) -> None:
+def _execute(source: Path, target: Path, profile: str, seed: int, root: Path) -> None:
     """Run a chapter; what that needs is imported only now."""
     from claimbook.run.execute import execute
 
@@ -364,7 +364,8 @@ def _execute(source: Path, target: Path, profile: str, seed: int, build: Path) -
         target,
         profile=profile,
         seed=seed,
-        build=build,
+        build=root / "_build",
+        root=root / "lib",
         report=lambda line: typer.echo(line, err=True),
     )
 

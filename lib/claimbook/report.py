@@ -86,6 +86,7 @@ def write_pages(
     write(out_dir / finding.FILE, names.encode())
     tests = root / "tests" if root else Path("tests")
     tests_address = f"{address}/tests" if address else ""
+    tallies = seeds.read(root / "book" / seeds.FILE) if root else {}
     texts = (
         ledger.page(content),
         index.page(content, found, tests=tests, address=tests_address),
@@ -94,7 +95,7 @@ def write_pages(
         errata.page(content),
         figures.page(content, thumbnails),
         limits.page(content),
-        status.page(content, seeds.read(root / "book" / seeds.FILE) if root else {}),
+        status.page(content, tallies, seeds.libraries(tallies, root) if root else {}),
     )
     return [
         write(out_dir / f"{name}.md", text.encode())

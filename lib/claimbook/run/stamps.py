@@ -223,6 +223,7 @@ def _requests(found: Iterable[Import]) -> Iterator[tuple[str, str | None]]:
             yield from ((".".join(parts[:i]), None) for i in range(1, len(parts)))
 
 
+@cache
 def _face(source: str, package: str) -> tuple[tuple[Import, ...], frozenset[str]]:
     """Return what a package imports, and the names that its other statements use.
 
@@ -262,6 +263,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+@cache
 def meaning(source: str) -> str:
     """Return the syntax of a piece of Python without what cannot change a number.
 
@@ -298,6 +300,28 @@ def _content(path: Path) -> bytes:
     if path.suffix == ".py":
         return meaning(path.read_text(encoding="utf8")).encode()
     return path.read_bytes()
+
+
+def library(text: str, root: Path) -> str:
+    """Short digest of the library files that a chapter can reach.
+
+    Parameters
+    ----------
+    text : str
+        The chapter, a MyST text notebook.
+    root : Path
+        Source root of the library.
+
+    Returns
+    -------
+    str
+        Of the places of the files and of what of them can change a number.
+    """
+    files = {
+        path.relative_to(root).as_posix(): _digest(_content(path))
+        for path in reachable(code(text), root)
+    }
+    return _digest(json.dumps(files, sort_keys=True).encode())
 
 
 def inputs(
