@@ -310,14 +310,9 @@ def _print_statement(
 
 def _cell(claim: Claim, root: Path) -> str:
     """Say where the chapter records a claim: file, line and number of the code cell."""
-    path = root / "book" / f"{claim.chapter}.md"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    cell = 0
-    for number, line in enumerate(lines, 1):
-        cell += line.startswith("```{code-cell}")
-        if f'"{claim.id}"' in line:
-            return f"{path.relative_to(root)}:{number}, code cell {cell}"
-    return f"{path.relative_to(root)}"
+    place = statements.cell(claim, root / "book")
+    path = place.path.relative_to(root)
+    return f"{path}:{place.line}, code cell {place.number}" if place.line else str(path)
 
 
 @app.command()

@@ -65,6 +65,59 @@ class Statement:
     functions: list[Place] = field(default_factory=list)
     tests: list[Place] = field(default_factory=list)
 
+    @property
+    def public(self) -> list[Place]:
+        """The functions that the reference has: those without a private name in theirs."""
+        return [place for place in self.functions if "._" not in f".{place.name}"]
+
+    @property
+    def listed(self) -> bool:
+        """Whether the page of statements has it: one of a source that is among the claims."""
+        # What the book adds has no number in a source. A claim of a source may have a credit too.
+        return bool(self.claims) and self.reference.source != "OWN"
+
+
+class Cell(NamedTuple):
+    """Where a chapter records a claim.
+
+    Attributes
+    ----------
+    path : Path
+        Source of the chapter.
+    line : int or None
+        None if the claim stands nowhere in it.
+    number : int
+        Of the code cell, counted from 1; 0 without a line.
+    """
+
+    path: Path
+    line: int | None
+    number: int
+
+
+def cell(claim: Claim, book: Path) -> Cell:
+    """Find where a chapter records a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of the registry.
+    book : Path
+        Folder of the chapters.
+
+    Returns
+    -------
+    Cell
+    """
+    path = book / f"{claim.chapter}.md"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    count = 0
+    for number, line in enumerate(lines, 1):
+        count += line.startswith("```{code-cell}")
+        if f'"{claim.id}"' in line:
+            return Cell(path, number, count)
+    return Cell(path, None, 0)
+
 
 def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]:
     """List the numbers that a text cites.
