@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import traindyn
 
 #: What each package may import of the others.
 MAY = {"traindyn": set(), "claimbook": set(), "companion": {"traindyn", "claimbook"}}
@@ -38,6 +43,23 @@ def test_installed_packages_have_their_files(root: Path) -> None:
         files = {path for path in folder.rglob("*") if path.is_file()}
         code = {p for p in files if p.suffix == ".py" or "__pycache__" in p.parts}
         assert files - code == shipped
+
+
+def test_the_package_loads_none_of_its_rooms() -> None:
+    """Whoever wants one room would wait for NumPy, SciPy and all the others."""
+    code = "import sys, traindyn; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "traindyn" in loaded and not loaded & {"numpy", "scipy"}
+
+
+def test_the_package_names_all_its_rooms(root: Path) -> None:
+    """A room could be there that neither completion in an editor nor its users find."""
+    folder = root / "lib" / "traindyn"
+    rooms = {room.name for room in pkgutil.iter_modules([str(folder)]) if room.name[0] != "_"}
+    assert rooms == set(traindyn.__all__) and rooms <= set(dir(traindyn))
+    for room in sorted(rooms - {"deep"}):  # which needs JAX
+        assert getattr(traindyn, room).__name__ == f"traindyn.{room}"
 
 
 def test_what_one_chapter_needs_is_used_by_it_alone(root: Path) -> None:

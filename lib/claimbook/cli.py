@@ -85,10 +85,22 @@ def _registry() -> Registry:
 
 
 def _claim(registry: Registry, id: str) -> Claim:
+    """Return a claim, or stop and say which ids belong to what was given instead of one."""
     try:
         return registry[id]
     except ClaimError as error:
-        _stop(str(error), 2)
+        hits = statements.search(id, _statements(registry))
+        found = [claim for hit in hits for claim in hit.claims]
+        if not found:
+            _stop(str(error), 2)
+        lines = [f"  {claim.id}  {claim.source}, {claim.number}" for claim in found]
+        _stop("\n".join([f"{id!r} is not the id of a claim; it finds", *lines]), 2)
+
+
+def _statements(registry: Registry) -> dict[statements.Reference, Statement]:
+    """Return the index of statements of the checkout."""
+    root = _root(registry)
+    return statements.index(registry, library=root / "lib", tests=root / "tests")
 
 
 def _root(registry: Registry) -> Path:
@@ -247,8 +259,7 @@ def find(
     """Find a statement: its verdicts, chapter and cells, functions, tests, and its proof."""
     registry = _registry()
     root = _root(registry)
-    found = statements.index(registry, library=root / "lib", tests=root / "tests")
-    hits = statements.search(" ".join(query), found)
+    hits = statements.search(" ".join(query), _statements(registry))
     if not hits:
         _stop(f"nothing is found for {' '.join(query)!r}; numbers are written as in the source", 1)
     ledger = _ledger(registry, profile)
@@ -299,14 +310,9 @@ def _print_statement(
 
 def _cell(claim: Claim, root: Path) -> str:
     """Say where the chapter records a claim: file, line and number of the code cell."""
-    path = root / "book" / f"{claim.chapter}.md"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    cell = 0
-    for number, line in enumerate(lines, 1):
-        cell += line.startswith("```{code-cell}")
-        if f'"{claim.id}"' in line:
-            return f"{path.relative_to(root)}:{number}, code cell {cell}"
-    return f"{path.relative_to(root)}"
+    place = statements.cell(claim, root / "book")
+    path = place.path.relative_to(root)
+    return f"{path}:{place.line}, code cell {place.number}" if place.line else str(path)
 
 
 @app.command()
@@ -330,7 +336,7 @@ def verify(
     console = _console()
     _print_claim(console, claim)
     try:
-        _execute(source, target, profile.value, seed, root / "_build")
+        _execute(source, target, profile.value, seed, root)
     except ImportError as error:
         _stop(f"running a chapter needs the book's packages (pip install '.[book]'): {error}", 2)
     except Exception as error:
@@ -344,7 +350,7 @@ def verify(
     console.print(f"{record.seconds:.1f} s; executed chapter: {target}", soft_wrap=True)
 
 
-def _execute(source: Path, target: Path, profile: str, seed: int, build: Path) -> None:
+def _execute(source: Path, target: Path, profile: str, seed: int, root: Path) -> None:
     """Run a chapter; what that needs is imported only now."""
     from claimbook.run.execute import execute
 
@@ -353,7 +359,8 @@ def _execute(source: Path, target: Path, profile: str, seed: int, build: Path) -
         target,
         profile=profile,
         seed=seed,
-        build=build,
+        build=root / "_build",
+        root=root / "lib",
         report=lambda line: typer.echo(line, err=True),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,12 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def write_pages(
-    ledger_json: Path, out_dir: Path, *, root: Path | None = None, address: str = ""
+    ledger_json: Path,
+    out_dir: Path,
+    *,
+    root: Path | None = None,
+    address: str = "",
+    found: Sequence[Statement] | None = None,
 ) -> list[Path]:
     """Write the pages of the ledger, the thumbnails they show and the index of the search page.
 
@@ -65,6 +70,8 @@ def write_pages(
         showed, see :mod:`claimbook.seeds`, and for the index of statements.
     address : str
         Where the files of the checkout are published.
+    found : sequence of Statement, optional
+        What :func:`index_of` gives for `root`, if it is known already.
 
     Returns
     -------
@@ -79,13 +86,15 @@ def write_pages(
     content = read_ledger(ledger_json)
     out_dir.mkdir(parents=True, exist_ok=True)
     thumbnails = figures.write_thumbnails(content, ledger_json.parent, out_dir)
-    found = _statements(root)
+    if found is None:
+        found = index_of(root) if root else []
     names = finding.script(
         content, found, folder=out_dir.name, book=root / "book" if root else None
     )
     write(out_dir / finding.FILE, names.encode())
     tests = root / "tests" if root else Path("tests")
     tests_address = f"{address}/tests" if address else ""
+    tallies = seeds.read(root / "book" / seeds.FILE) if root else {}
     texts = (
         ledger.page(content),
         index.page(content, found, tests=tests, address=tests_address),
@@ -94,7 +103,7 @@ def write_pages(
         errata.page(content),
         figures.page(content, thumbnails),
         limits.page(content),
-        status.page(content, seeds.read(root / "book" / seeds.FILE) if root else {}),
+        status.page(content, tallies, seeds.libraries(tallies, root) if root else {}),
     )
     return [
         write(out_dir / f"{name}.md", text.encode())
@@ -102,10 +111,8 @@ def write_pages(
     ]
 
 
-def _statements(root: Path | None) -> list[Statement]:
-    """Return the index of a checkout."""
-    if root is None:
-        return []
+def index_of(root: Path) -> list[Statement]:
+    """Return the index of the statements of a checkout, see :mod:`claimbook.statements`."""
     registry = load_registry(root / "book" / "claims.toml")
     found = statements.index(registry, library=root / "lib", tests=root / "tests")
     return list(found.values())

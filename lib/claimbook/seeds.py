@@ -2,8 +2,9 @@
 
 ``make seeds`` runs the quick book at further seeds, each in a folder of its own and with
 failing claims recorded instead of stopping their chapter, and tabulates here what happened.
-The tally is kept in ``book/seeds.json``. It also finds observations that depend on the seed
-although their check states no probability of error.
+The tally is kept in ``book/seeds.json``, with the digest of the library that each run used, since
+a run counts until its chapter changes and the library may change before. It also finds
+observations that depend on the seed although their check states no probability of error.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +24,7 @@ import numpy as np
 from claimbook.evidence import Evidence
 from claimbook.files import write
 from claimbook.registry import ClaimError, Registry
-from claimbook.run.stamps import code
+from claimbook.run.stamps import code, library
 from claimbook.slices import evidence
 from claimbook.verdict import MIME, Record
 
@@ -43,19 +46,44 @@ class Tally:
         Of the code that ran, see :func:`digest`.
     seeds : list of int
         Seeds of the runs.
-    expected : float
-        Sum over the runs and their checks of the probability that a true claim fails.
+    expected : dict
+        By seed, the sum over the checks of the probability that a true claim fails.
     failed : dict
         Seeds at which a check failed, by ``claim: check``.
     moved : list of str
         ``claim: check`` of observations without a sampling model that moved with the seed.
+    library : dict
+        By seed, the digest of the library that the run used, where the run recorded it.
     """
 
     digest: str
     seeds: list[int] = field(default_factory=list)
-    expected: float = 0.0
+    expected: dict[int, float] = field(default_factory=dict)
     failed: dict[str, list[int]] = field(default_factory=dict)
     moved: list[str] = field(default_factory=list)
+    library: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Sum of what was expected over all runs."""
+        return math.fsum(self.expected.values())
+
+    def current(self, library: str) -> int:
+        """Count the runs that used the library with this digest."""
+        return sum(self.library.get(seed) == library for seed in self.seeds)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Tally:
+        """Read an entry of the file.
+
+        In an earlier form `expected` was the sum over the runs: every run then gets its share.
+        """
+        expected = entry["expected"]
+        if not isinstance(expected, dict):
+            expected = dict.fromkeys(entry["seeds"], expected / len(entry["seeds"]))
+        by_seed = {"expected": expected, "library": entry.get("library", {})}
+        by_seed = {key: {int(k): v for k, v in each.items()} for key, each in by_seed.items()}
+        return cls(**{**entry, **by_seed})
 
 
 class _Places(ast.NodeTransformer):
@@ -113,17 +141,23 @@ def records(notebook: Path) -> dict[str, Record]:
     ClaimError
         If the file is not a notebook of this version.
     """
+    return _run(notebook)[0]
+
+
+def _run(notebook: Path) -> tuple[dict[str, Record], str]:
+    """Return the records of an executed notebook and the digest of the library that it used."""
     found = {}
     try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        for cell in cells:
+        content = json.loads(notebook.read_text(encoding="utf-8"))
+        for cell in content["cells"]:
             for output in cell.get("outputs", []):
                 if MIME in output.get("data", {}):
                     record = Record.from_json(output["data"][MIME])
                     found[record.id] = record
+        used = content["metadata"].get("claimbook", {}).get("library", "")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ClaimError(f"{notebook}: not a readable notebook: {error!r}") from error
-    return found
+    return found, used
 
 
 def moved(first: Evidence, second: Evidence) -> bool:
@@ -164,7 +198,7 @@ def compare(runs: Mapping[int, Mapping[str, Record]], claims: Iterable[str]) -> 
     Returns
     -------
     Tally
-        Without a digest.
+        Without digests.
     """
     tally = Tally(digest="", seeds=sorted(runs))
     ids = list(claims)
@@ -172,7 +206,7 @@ def compare(runs: Mapping[int, Mapping[str, Record]], claims: Iterable[str]) -> 
         for name in _failures(runs[seed], ids):
             tally.failed.setdefault(name, []).append(seed)
         alarms = (item.false_alarm for record in runs[seed].values() for item in record.evidence)
-        tally.expected += sum(alarms)
+        tally.expected[seed] = math.fsum(alarms)
     for id in ids:
         mine = [runs[seed][id].evidence for seed in tally.seeds if id in runs[seed]]
         for checks in zip(*mine):
@@ -201,10 +235,10 @@ def read(path: Path) -> dict[str, Tally]:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return {chapter: Tally(**entry) for chapter, entry in data.items()}
+        return {chapter: Tally.from_json(entry) for chapter, entry in data.items()}
     except FileNotFoundError:
         return {}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, ZeroDivisionError) as error:
         raise ClaimError(f"{path} is not a tally of seeds: {error!r}") from error
 
 
@@ -237,11 +271,15 @@ def update(registry: Registry, folders: Iterable[Path], out: Path) -> dict[str, 
         old = old if old.digest == now else Tally(now)
         paths = {seed: folder / f"{chapter}.ipynb" for seed, folder in builds.items()}
         runs = {
-            seed: records(path) if path.is_file() else {}
+            seed: _run(path) if path.is_file() else ({}, "")
             for seed, path in paths.items()
             if path.is_file() or path.with_suffix(".failed").is_file()
         }
-        fresh = compare(runs, [claim.id for claim in registry.of_chapter(chapter)])
+        fresh = compare(
+            {seed: found for seed, (found, _) in runs.items()},
+            [claim.id for claim in registry.of_chapter(chapter)],
+        )
+        fresh.library = {seed: used for seed, (_, used) in runs.items() if used}
         tallies[chapter] = _merge(old, fresh)
     text = {chapter: vars(tally) for chapter, tally in tallies.items() if tally.seeds}
     write(out, (json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
@@ -253,24 +291,62 @@ def summary(tallies: Mapping[str, Tally]) -> str:
 
     Examples
     --------
-    >>> summary({"a/b": Tally("", seeds=[1, 2], expected=1e-4)})
+    >>> summary({"a/b": Tally("", seeds=[1, 2], expected={1: 4e-5, 2: 6e-5})})
     '2 runs of chapters, 0 failures of checks, expected at most 0.0001'
     """
     runs = sum(len(tally.seeds) for tally in tallies.values())
     failures = sum(len(seeds) for tally in tallies.values() for seeds in tally.failed.values())
-    expected = sum(tally.expected for tally in tallies.values())
+    expected = math.fsum(tally.total for tally in tallies.values())
     return (
         f"{runs} runs of chapters, {failures} failures of checks, expected at most {expected:.2g}"
     )
 
 
-def _merge(old: Tally, fresh: Tally) -> Tally:
-    """Join two tallies; a seed that ran again counts as it ran last.
+def largest(tallies: Mapping[str, Tally]) -> tuple[float, int]:
+    """Return the largest number of failures expected of the runs at one seed, and that seed.
 
-    What was expected of the runs that stay is their share of what was expected of all.
+    A chapter that did not run at a seed adds nothing there.
+
+    Examples
+    --------
+    >>> largest({"a": Tally("", [1, 2], {1: 1e-4, 2: 3e-4}), "b": Tally("", [1], {1: 1e-4})})
+    (0.0003, 2)
     """
-    stay = [seed for seed in old.seeds if seed not in fresh.seeds]
-    share = len(stay) / len(old.seeds) if old.seeds else 0.0
+    sums: Counter[int] = Counter()
+    for tally in tallies.values():
+        sums.update(tally.expected)
+    return max((value, seed) for seed, value in sums.items())
+
+
+def libraries(tallies: Iterable[str], root: Path) -> dict[str, str]:
+    """Digest the library that each chapter reaches, as it is now.
+
+    Parameters
+    ----------
+    tallies : iterable of str
+        Names of chapters; those without a source are left out.
+    root : Path
+        The checkout.
+
+    Returns
+    -------
+    dict
+        Digests by chapter, see :func:`claimbook.run.stamps.library`.
+    """
+    sources = {chapter: root / "book" / f"{chapter}.md" for chapter in tallies}
+    return {
+        chapter: library(source.read_text(encoding="utf-8"), root / "lib")
+        for chapter, source in sources.items()
+        if source.is_file()
+    }
+
+
+def _merge(old: Tally, fresh: Tally) -> Tally:
+    """Join two tallies; a seed that ran again counts as it ran last."""
+
+    def join(before: Mapping[int, Any], after: Mapping[int, Any]) -> dict[int, Any]:
+        return {k: v for k, v in before.items() if k not in fresh.seeds} | dict(after)
+
     failed: dict[str, list[int]] = {}
     for name in sorted(old.failed.keys() | fresh.failed.keys()):
         kept = set(old.failed.get(name, ())) - set(fresh.seeds)
@@ -280,7 +356,8 @@ def _merge(old: Tally, fresh: Tally) -> Tally:
     return Tally(
         digest=old.digest,
         seeds=sorted({*old.seeds, *fresh.seeds}),
-        expected=share * old.expected + fresh.expected,
+        expected=join(old.expected, fresh.expected),
         failed=failed,
         moved=sorted({*old.moved, *fresh.moved}),
+        library=join(old.library, fresh.library),
     )

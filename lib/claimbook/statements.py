@@ -65,6 +65,59 @@ class Statement:
     functions: list[Place] = field(default_factory=list)
     tests: list[Place] = field(default_factory=list)
 
+    @property
+    def public(self) -> list[Place]:
+        """The functions that the reference has: those without a private name in theirs."""
+        return [place for place in self.functions if "._" not in f".{place.name}"]
+
+    @property
+    def listed(self) -> bool:
+        """Whether the page of statements has it: one of a source that is among the claims."""
+        # What the book adds has no number in a source. A claim of a source may have a credit too.
+        return bool(self.claims) and self.reference.source != "OWN"
+
+
+class Cell(NamedTuple):
+    """Where a chapter records a claim.
+
+    Attributes
+    ----------
+    path : Path
+        Source of the chapter.
+    line : int or None
+        None if the claim stands nowhere in it.
+    number : int
+        Of the code cell, counted from 1; 0 without a line.
+    """
+
+    path: Path
+    line: int | None
+    number: int
+
+
+def cell(claim: Claim, book: Path) -> Cell:
+    """Find where a chapter records a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of the registry.
+    book : Path
+        Folder of the chapters.
+
+    Returns
+    -------
+    Cell
+    """
+    path = book / f"{claim.chapter}.md"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    count = 0
+    for number, line in enumerate(lines, 1):
+        count += line.startswith("```{code-cell}")
+        if f'"{claim.id}"' in line:
+            return Cell(path, number, count)
+    return Cell(path, None, 0)
+
 
 def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]:
     """List the numbers that a text cites.
@@ -227,7 +280,8 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
     -------
     list of Statement
         Those whose number is asked for; if there are none, those with a claim, a chapter or a
-        function in which all the words occur.
+        function in which all the words occur: first those that have the words among their
+        `terms`, then those of which they are the number or that define them, then mere mentions.
 
     Examples
     --------
@@ -251,16 +305,39 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
             *(claim.id.casefold() for claim in item.claims),
         )
     ]
-    return exact or [item for item in mine if _mentions(item, plain(wanted).split())]
+    words = plain(wanted).split()
+    found = [item for item in mine if _mentions(item, words)]
+    return exact or sorted(found, key=lambda item: _distance(item, words))
 
 
 def _mentions(statement: Statement, words: Sequence[str]) -> bool:
     texts = [
         statement.reference.number,
         *(f"{claim.id} {claim.statement} {claim.chapter}" for claim in statement.claims),
+        *(term for claim in statement.claims for term in claim.terms),
         *(place.name for place in statement.functions),
     ]
-    return any(all(word in plain(text) for word in words) for text in texts)
+    return any(_has(text, words) for text in texts)
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return all(word in plain(text) for word in words)
+
+
+#: What follows a name where a statement says what it is.
+_DEFINES = r"\s*(:?=|is the\b|is defined\b|is called\b|denotes\b)"
+
+
+def _distance(statement: Statement, words: Sequence[str]) -> int:
+    """Say how far a statement is from a definition of some words: 0 to 3."""
+    claims = statement.claims
+    if any(_has(term, words) for claim in claims for term in claim.terms):
+        return 0
+    numbers = [statement.reference.number, *(claim.number for claim in claims)]
+    if any(_has(number, words) for number in numbers):
+        return 1
+    defined = re.compile(rf"(?<!\w){re.escape(' '.join(words))}{_DEFINES}")
+    return 2 if any(defined.search(plain(claim.statement)) for claim in claims) else 3
 
 
 def plain(text: str) -> str:

@@ -12,6 +12,7 @@ from claimbook import ClaimError, report
 from claimbook.collect import build
 from claimbook.pages import parts
 from claimbook.report import write_pages
+from claimbook.run import stamps
 from claimbook.site import cards, links, stage
 
 ROOT = Path(__file__).parents[2]
@@ -369,13 +370,20 @@ def test_status_shows_the_runs_with_other_seeds(claims, ledger, tmp_path):
     """Failures could be expected by nobody and shown nowhere."""
     tally = {"digest": "0", "seeds": [1, 2], "expected": 1e-4, "moved": []}
     tally["failed"] = {"BGHJ-T2.3: mean": [2]}
-    (tmp_path / "book").mkdir()
+    tally["library"] = {"2": stamps.library("", tmp_path / "lib")}
+    (tmp_path / "book" / "alignment").mkdir(parents=True)
+    (tmp_path / "book" / "alignment" / "alignment.md").write_text("# Nothing to run\n")
     (tmp_path / "book" / "seeds.json").write_text(json.dumps({"alignment/alignment": tally}))
     shutil.copy(claims, tmp_path / "book" / "claims.toml")
     write_pages(ledger, tmp_path / "pages", root=tmp_path)
     text = (tmp_path / "pages" / "status.md").read_text(encoding="utf-8")
     assert "2 runs of chapters, 1 failures of checks, expected at most 0.0001" in text
-    assert "  - 1, 2\n  - 1\n  - 0.0001\n" in text and "BGHJ-T2.3: mean, at 2" in text
+    assert "add up to at most 5e\N{MINUS SIGN}5, at seed 2;" in text
+    assert "at this seed, 5e\N{MINUS SIGN}5 at the worst of those below\n" in text
+    assert (
+        "  - 1, 2\n  - 1\n  - 0.0001\n  - 1, earlier 1\n" in text
+        and "BGHJ-T2.3: mean, at 2" in text
+    )
 
 
 def test_resolution_sorts_the_weakest_first(written):

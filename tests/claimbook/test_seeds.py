@@ -111,6 +111,58 @@ def test_ledger_refuses_hidden_randomness(claims, executed, repetition, monkeypa
     build(claims, executed, **options)
 
 
+def test_runs_say_which_library_they_used(claims, repetition, monkeypatch):
+    """Runs with a library that has changed since could pass for runs with this one."""
+    root = claims.parents[1]
+    chapter = claims.parent / f"{ALIGNMENT}.md"
+    chapter.write_text(f"# A chapter\n{CELL.replace('x = 1', 'import room')}")
+    room = root / "lib" / "room.py"
+    room.parent.mkdir()
+    room.write_text("x = 1\n")
+
+    def run(seed):
+        folder = repetition(seed, bounded(1.0, how="sure"), monkeypatch)
+        path = folder / "notebooks" / f"{ALIGNMENT}.ipynb"
+        content = json.loads(path.read_text())
+        (used,) = seeds.libraries([ALIGNMENT], root).values()
+        content["metadata"]["claimbook"]["library"] = used
+        path.write_text(json.dumps(content))
+        main(["seeds", "--claims", str(claims), str(folder)])
+        tally = seeds.read(claims.parent / seeds.FILE)[ALIGNMENT]
+        return tally.seeds, tally.current(used)
+
+    assert run(1) == ([1], 1) and run(2) == ([1, 2], 2)
+    room.write_text("'Said.'\nx = 1\n")
+    assert run(2) == ([1, 2], 2)
+    room.write_text("x = 2\n")
+    assert run(2) == ([1, 2], 1) and run(1) == ([1, 2], 2)
+    # What ran before runs recorded their library used an earlier one.
+    folder = repetition(3, bounded(1.0, how="sure"), monkeypatch)
+    main(["seeds", "--claims", str(claims), str(folder)])
+    tally = seeds.read(claims.parent / seeds.FILE)[ALIGNMENT]
+    assert tally.seeds == [1, 2, 3] and tally.library.keys() == {1, 2}
+
+
+def test_what_is_expected_is_kept_by_seed(claims, repetition, monkeypatch):
+    """One seed at which a true claim may well fail would be hidden in a sum over all."""
+    folders = [
+        repetition(seed, bounded(1.0, how="sure", false_alarm=risk), monkeypatch)
+        for seed, risk in ((1, 1e-6), (2, 3e-6))
+    ]
+    file = claims.parent / seeds.FILE
+    main(["seeds", "--claims", str(claims), *map(str, folders)])
+    assert seeds.read(file)[ALIGNMENT].expected == {1: 1e-6, 2: 3e-6}
+    # The earlier form has the sum alone; every run then counts its share until it is made again.
+    entries = json.loads(file.read_text())
+    entries[ALIGNMENT]["expected"] = 8e-6
+    del entries[ALIGNMENT]["library"]
+    file.write_text(json.dumps(entries))
+    assert seeds.read(file)[ALIGNMENT].expected == {1: 4e-6, 2: 4e-6}
+    main(["seeds", "--claims", str(claims), str(folders[0])])
+    assert seeds.read(file)[ALIGNMENT].expected == {1: 1e-6, 2: 4e-6}
+    assert seeds.largest(seeds.read(file)) == (4e-6, 2)
+
+
 def test_damaged_tally_is_named(tmp_path):
     """A tally cut short must not pass for an empty one."""
     path = tmp_path / seeds.FILE

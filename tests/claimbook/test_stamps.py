@@ -66,6 +66,17 @@ def test_source_that_cannot_be_parsed_depends_on_everything(library: Path) -> No
     assert "p/unused.py" in reached("x = %who\nimport p.a", library)
 
 
+def test_what_cannot_change_a_number_does_not_count() -> None:
+    """A word in the documentation of an attribute would run every chapter again."""
+    plain = "class A:\n    x = 1\n\ndef f():\n    return 'said'\n"
+    told = plain.replace("x = 1", "x = 1\n    'Its meaning.'")
+    assert stamps.meaning(f"{told}'Said last.'\n") == stamps.meaning(plain)
+    listed = f"__all__ = ['A']\n{plain}__all__ += ['f']\n"
+    assert stamps.meaning(listed) == stamps.meaning(plain)
+    assert stamps.meaning(plain.replace("said", "meant")) != stamps.meaning(plain)
+    assert stamps.meaning(f"{plain}names = ['A']\n") != stamps.meaning(plain)
+
+
 def test_code_cells_are_read_with_and_without_options() -> None:
     """Options of a cell, magics or prose could be taken for code, or code be dropped."""
     text = """\

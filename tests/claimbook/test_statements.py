@@ -9,6 +9,7 @@ import pytest
 
 from claimbook.pages.statements import page
 from claimbook.registry import load_registry
+from claimbook.site import cards
 from claimbook.statements import Reference, Statement, index, references, search
 
 KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["C1", "Easy and hard directions"], "MDL": []}
@@ -42,7 +43,7 @@ def checkout(claims: Path, tmp_path: Path) -> Path:
     (root / "lib" / "room").mkdir(parents=True)
     (root / "lib" / "room" / "__init__.py").write_text("")
     (root / "lib" / "room" / "walls.py").write_text(
-        'def bulk():\n    """Bulk (BGHJ Theorem 2.3)."""\n\n\n'
+        '"""Walls."""\n\n\ndef bulk():\n    """Bulk (BGHJ Theorem 2.3)."""\n\n\n'
         'def other():\n    """BGHJ Lemma 9.9."""\n'
     )
     (root / "tests").mkdir(exist_ok=True)
@@ -65,6 +66,64 @@ def test_statements_lead_to_functions_and_tests(checkout):
     for query in ("BGHJ Theorem 2.3", "theorem 2.3", "2.3", theorem.claims[0].id, "bulk"):
         assert theorem in search(query, found), query
     assert search("nothing of this kind", found) == []
+
+
+def test_cards_and_the_page_of_statements_lead_to_one_another(checkout: Path) -> None:
+    """A card could name no code, or a line of links be where there is nothing to link to."""
+    registry = load_registry(checkout / "book" / "claims.toml")
+    chapter = checkout / "book" / "alignment" / "alignment.md"
+    chapter.parent.mkdir()
+    chapter.write_text('# A\n\n```{code-cell} ipython3\nchapter.claim("BGHJ-T2.3", check)\n```\n')
+    tests = checkout / "tests"
+    found = index(registry, library=checkout / "lib", tests=tests).values()
+    claims = [
+        {
+            **{key: getattr(claim, key) for key in ("id", "source", "number", "statement")},
+            **{"chapter": claim.chapter, "verdict": "confirmed", "figure": None, "evidence": []},
+        }
+        for claim in registry
+    ]
+    ledger = {"sources": registry.sources, "claims": claims}
+    code = cards.codes(found, checkout, "https://code")
+    shown = {claim["id"]: cards.card(claim, {}, code=code) for claim in claims}
+    assert (
+        "*Functions:* {py:obj}`bulk <room.walls.bulk>` · "
+        '*Tests:* [bulk](https://code/tests/test_walls.py#L1 "test_walls.py") · '
+        "[code cell 1](https://code/book/alignment/alignment.md#L4) · "
+        '<a href="../statements.html#statement-bghj-theorem-2-3">index</a>\n'
+    ) in shown["BGHJ-T2.3"]
+    assert "*Functions:*" not in shown["BGHJ-L3.1"] and "index" not in shown["OWN-rank"]
+    text = page(ledger, found, tests=tests, address="https://code/tests")
+    assert 'id="statement-bghj-theorem-2-3"' in text
+    assert 'href="alignment/alignment.html#claim-bghj-t2-3"' in text
+    assert 'id="claim-bghj-t2-3"' in shown["BGHJ-T2.3"]
+    # Where the tests are not published their names are no links; a long line is folded.
+    bare = cards.card(claims[1], {}, code=cards.codes(found, checkout))
+    assert "*Tests:* bulk · code cell 1 · " in bare and "<details>" not in bare
+    many = "".join(f'def f{i}():\n    """BGHJ Theorem 2.3."""\n\n\n' for i in range(5))
+    (checkout / "lib" / "room" / "more.py").write_text(many)
+    found = index(registry, library=checkout / "lib", tests=tests).values()
+    folded = cards.card(claims[1], {}, code=cards.codes(found, checkout))
+    assert "<summary>6 functions, 1 test</summary>\n\n*Functions:*" in folded
+
+
+def test_definitions_are_found_before_mentions(claims: Path) -> None:
+    """Who looks for a symbol would read of what it is compared with before what it is."""
+    claim = load_registry(claims)["BGHJ-T2.3"]
+    texts = {
+        "C12": r"$\alpha$, which $\delta_{NN}$ is compared with, is one.",
+        "C1": r"$\delta_{NN}$ is explicit: $\delta_{NN}=\lim\delta$.",
+        "C3": "Neurons beyond it escape.",
+        "The delta_NN of networks": "Something tends to a limit.",
+    }
+    found = {}
+    for number, text in texts.items():
+        terms = ("delta_NN", "escape") if number == "C3" else ()
+        mine = replace(claim, number=number, statement=text, terms=terms)
+        reference = Reference("MW", number)
+        found[reference] = Statement(reference, [mine])
+    numbers = [item.reference.number for item in search("delta_NN", found)]
+    assert numbers == ["C3", "The delta_NN of networks", "C1", "C12"]
 
 
 def test_page_has_the_statements_of_the_sources(claims: Path) -> None:

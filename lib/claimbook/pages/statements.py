@@ -31,8 +31,7 @@ def page(ledger: Ledger, statements: Iterable[Statement], *, tests: Path, addres
     """
     sources: dict[str, list[Statement]] = {key: [] for key in ledger["sources"]}
     for item in statements:
-        # What the book adds has no number in a source. A claim of a source may have a credit too.
-        if item.claims and item.reference.source != "OWN":
+        if item.listed:
             sources.setdefault(item.reference.source, []).append(item)
     for mine in sources.values():
         mine.sort(key=lambda item: parts.numerically(item.reference.number))

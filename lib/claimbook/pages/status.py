@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from claimbook.collect import MAX_FALSE_ALARM
 from claimbook.pages.parts import Ledger
 from claimbook.pages.templates import render
-from claimbook.seeds import Tally, summary
+from claimbook.seeds import Tally, largest, summary
 
 
-def page(ledger: Ledger, tallies: Mapping[str, Tally]) -> str:
+def page(
+    ledger: Ledger, tallies: Mapping[str, Tally], libraries: Mapping[str, str] | None = None
+) -> str:
     """Return the page as MyST text.
 
     Parameters
@@ -20,6 +22,8 @@ def page(ledger: Ledger, tallies: Mapping[str, Tally]) -> str:
         Content of ``ledger.json``.
     tallies : mapping
         What repetitions with other seeds showed, by chapter.
+    libraries : mapping, optional
+        Digest of the library that each chapter reaches as it is now.
 
     Returns
     -------
@@ -35,6 +39,11 @@ def page(ledger: Ledger, tallies: Mapping[str, Tally]) -> str:
         checks=checks,
         longest_first=sorted(ledger["chapters"], key=lambda entry: -entry["seconds"]),
         tallies=dict(sorted(tallies.items())),
+        current={
+            chapter: tally.current((libraries or {}).get(chapter, ""))
+            for chapter, tally in tallies.items()
+        },
         summary=summary(tallies),
+        largest=largest(tallies) if tallies else None,
         max_false_alarm=MAX_FALSE_ALARM,
     )

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import joblib
 
+from claimbook.run import stamps
+
 if TYPE_CHECKING:
     from nbformat import NotebookNode
     from traitlets.config import Config
@@ -87,6 +89,7 @@ def execute(
     profile: str = "quick",
     seed: int = 1,
     build: Path = Path("_build"),
+    root: Path = Path("lib"),
     report: Callable[[str], None] = print,
 ) -> float:
     """Run a chapter and write the executed notebook.
@@ -104,6 +107,8 @@ def execute(
         Root seed of the chapter.
     build : Path
         Folder for caches of compiled code.
+    root : Path
+        Source root of the library; the notebook records a digest of what the chapter reaches.
     report : callable
         Receives lines of progress.
 
@@ -123,6 +128,7 @@ def execute(
         raise ValueError(f"profile must be one of {PROFILES}, got {profile!r}")
     notebook = read(source)
     report(f"{source}: running {len(notebook.cells) + 1} cells, profile {profile}, seed {seed}")
+    library = stamps.library(source.read_text(encoding="utf8"), root)
     start = time.perf_counter()
     with _environment(environment(build)):
         executed = _run(notebook, source, {"profile": profile, "seed": seed}, report)
@@ -134,6 +140,7 @@ def execute(
         "seed": seed,
         "seconds": round(seconds, 1),
         "workers": joblib.cpu_count(),
+        "library": library,
     }
     _write(executed, output)
     output.with_suffix(".failed").unlink(missing_ok=True)
@@ -310,6 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", type=Path, default=Path("_build"), help="folder for caches")
+    parser.add_argument("--root", type=Path, default=Path("lib"), help="source of the library")
     options = parser.parse_args(arguments)
     # make stops its children with SIGTERM; the kernel has to be shut down all the same.
     signal.signal(signal.SIGTERM, _interrupt)
@@ -320,6 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
             profile=options.profile,
             seed=options.seed,
             build=options.build,
+            root=options.root,
             report=lambda line: print(line, flush=True),
         )
     except ChapterError as error:

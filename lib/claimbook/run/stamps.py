@@ -1,11 +1,11 @@
 """What an executed chapter depends on, as a stamp file.
 
-A stamp holds a digest of everything that can change a chapter's numbers: its source,
-the library files it can reach through imports (their syntax, without docstrings and
-comments), the lock file, what its records repeat of the registry of claims, the Python
-version and the build settings (profile, seed). It is
-rewritten only when one of these changes, so make reruns a chapter exactly when its stamp
-is newer. Digests, unlike time stamps, survive a fresh clone and ignore a mere ``touch``.
+A stamp holds a digest of everything that can change a chapter's numbers: its source, the library
+files it can reach through imports (their syntax, without docstrings, comments and lists of public
+names), the lock file, what its records repeat of the registry of claims, the Python version and
+the build settings (profile, seed). It is rewritten only when one of these changes, so make reruns
+a chapter exactly when its stamp is newer. Digests, unlike time stamps, survive a fresh clone and
+ignore a mere ``touch``.
 
 Library files are found by walking ``import`` statements, wherever they stand, from the
 chapter's code cells through the packages of the source root. A package that hands on names from
@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from claimbook.run import chapters as sources
 
@@ -223,6 +223,7 @@ def _requests(found: Iterable[Import]) -> Iterator[tuple[str, str | None]]:
             yield from ((".".join(parts[:i]), None) for i in range(1, len(parts)))
 
 
+@cache
 def _face(source: str, package: str) -> tuple[tuple[Import, ...], frozenset[str]]:
     """Return what a package imports, and the names that its other statements use.
 
@@ -238,10 +239,12 @@ def _face(source: str, package: str) -> tuple[tuple[Import, ...], frozenset[str]
     return imports(source, package), frozenset(own)
 
 
-def _idle(node: ast.stmt) -> bool:
-    """Whether a statement of a package can change nothing that a chapter computes."""
+def _idle(node: Any) -> bool:
+    """Whether a statement can change nothing that a chapter computes."""
     if isinstance(node, ast.Assign):
         return all(isinstance(item, ast.Name) and item.id == "__all__" for item in node.targets)
+    if isinstance(node, ast.AugAssign | ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == "__all__"
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
@@ -260,8 +263,11 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+@cache
 def meaning(source: str) -> str:
-    """Return the syntax of a piece of Python without docstrings and comments.
+    """Return the syntax of a piece of Python without what cannot change a number.
+
+    Comments, docstrings (those of attributes too) and the lists `__all__` of modules are left out.
 
     Parameters
     ----------
@@ -283,10 +289,9 @@ def meaning(source: str) -> str:
     except SyntaxError:
         return source
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:]
+        for block in vars(node).values():
+            if isinstance(block, list):
+                block[:] = [item for item in block if not _idle(item)]
     return ast.dump(tree)
 
 
@@ -295,6 +300,28 @@ def _content(path: Path) -> bytes:
     if path.suffix == ".py":
         return meaning(path.read_text(encoding="utf8")).encode()
     return path.read_bytes()
+
+
+def library(text: str, root: Path) -> str:
+    """Short digest of the library files that a chapter can reach.
+
+    Parameters
+    ----------
+    text : str
+        The chapter, a MyST text notebook.
+    root : Path
+        Source root of the library.
+
+    Returns
+    -------
+    str
+        Of the places of the files and of what of them can change a number.
+    """
+    files = {
+        path.relative_to(root).as_posix(): _digest(_content(path))
+        for path in reachable(code(text), root)
+    }
+    return _digest(json.dumps(files, sort_keys=True).encode())
 
 
 def inputs(

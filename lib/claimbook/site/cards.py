@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from claimbook.numbering import statement_of
@@ -21,10 +23,65 @@ from claimbook.proofs import Node
 from claimbook.registry import PRINTED_MUST_FAIL
 from claimbook.render import excludes
 from claimbook.site.figures import Shown
+from claimbook.statements import Cell, Place, Statement, cell
 from claimbook.verdict import MIME
 
 #: Statements by source and number.
 Graphs = Mapping[str, Mapping[str, Node]]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Where the content of a claim is computed and tested.
+
+    Attributes
+    ----------
+    functions, tests : list of Place
+        What the reference has of the statement, and its tests.
+    cell : Cell
+        Where the chapter records the claim.
+    folder : Path
+        Of the tests.
+    address : str
+        Where the checkout is published; empty if it is not.
+    index : str
+        Address of the statement on its page, from the page of the claim; empty without one.
+    """
+
+    functions: list[Place]
+    tests: list[Place]
+    cell: Cell
+    folder: Path
+    address: str
+    index: str
+
+
+def codes(statements: Iterable[Statement], root: Path, address: str = "") -> dict[str, Code]:
+    """Collect the code of each claim, by its id.
+
+    Parameters
+    ----------
+    statements : iterable of Statement
+        Of :func:`claimbook.statements.index`.
+    root : Path
+        The checkout, with ``book`` and ``tests``.
+    address : str
+        Where it is published; empty if it is not.
+    """
+    found = {}
+    for item in statements:
+        place = parts.anchor("statement", " ".join(item.reference))
+        for claim in item.claims:
+            page = _relative("statements", claim.chapter)
+            found[claim.id] = Code(
+                functions=item.public,
+                tests=item.tests,
+                cell=cell(claim, root / "book"),
+                folder=root / "tests",
+                address=address,
+                index=f"{page}#{place}" if item.listed else "",
+            )
+    return found
 
 
 def put(
@@ -32,6 +89,7 @@ def put(
     claims: Mapping[str, Entry],
     figures: Mapping[str, Shown],
     graphs: Graphs | None = None,
+    code: Mapping[str, Code] | None = None,
 ) -> None:
     """Replace the badges in an executed notebook by cards.
 
@@ -45,26 +103,33 @@ def put(
         Figures of the page by label.
     graphs : mapping, optional
         What proofs use, of :func:`claimbook.proofs.graphs`.
+    code : mapping, optional
+        Of :func:`codes`.
     """
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
+    for executed in notebook.cells:
+        for output in executed.get("outputs", []):
             record = output.get("data", {}).get(MIME)
             if record and record["id"] in claims:
                 # The text is MyST, so that formulas and links are those of the page.
                 output["data"] = {
-                    "text/markdown": card(claims[record["id"]], figures, graphs),
+                    "text/markdown": card(claims[record["id"]], figures, graphs, code),
                     MIME: record,
                 }
 
 
-def card(claim: Entry, figures: Mapping[str, Shown], graphs: Graphs | None = None) -> str:
+def card(
+    claim: Entry,
+    figures: Mapping[str, Shown],
+    graphs: Graphs | None = None,
+    code: Mapping[str, Code] | None = None,
+) -> str:
     """Return the card of a claim as MyST text.
 
     Parameters
     ----------
     claim : mapping
         Of the ledger.
-    figures, graphs : mapping
+    figures, graphs, code : mapping
         As for :func:`put`.
     """
     nodes = (graphs or {}).get(claim["source"], {})
@@ -94,7 +159,8 @@ def card(claim: Entry, figures: Mapping[str, Shown], graphs: Graphs | None = Non
         excluded=excluded,
         figure=figures.get(claim["figure"]),
         relations=relations,
-        map=f"{_relative('map', claim)}?focus={node.key}&amp;way=both" if node else "",
+        code=(code or {}).get(claim["id"]),
+        map=f"{_relative('map', claim['chapter'])}?focus={node.key}&amp;way=both" if node else "",
     )
     # The registry names chapters from the folder of the book, the page stands in one of its parts.
     return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", text)
@@ -117,13 +183,17 @@ def _link(claim: Entry, target: Node, used: Sequence[str]) -> str:
     if other is None:
         return escape(target.number)
     place = f"#{parts.anchor('claim', other['id'])}"
-    page = "" if other["chapter"] == claim["chapter"] else _relative(other["chapter"], claim)
+    page = (
+        ""
+        if other["chapter"] == claim["chapter"]
+        else _relative(other["chapter"], claim["chapter"])
+    )
     return f'<a href="{page}{place}">{escape(target.number)}</a>'
 
 
-def _relative(page: str, claim: Entry) -> str:
-    """Address of a page of the book, from the page that a claim is on."""
-    return posixpath.relpath(page, posixpath.dirname(claim["chapter"]) or ".") + ".html"
+def _relative(page: str, chapter: str) -> str:
+    """Address of a page of the book, from the page of a chapter."""
+    return posixpath.relpath(page, posixpath.dirname(chapter) or ".") + ".html"
 
 
 def _inline(formula: str) -> str:

@@ -167,6 +167,8 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     content = report.read_ledger(ledger)
     claims = {claim["id"]: claim for claim in content["claims"]}
     graphs = proofs.graphs(content)
+    statements = report.index_of(root)
+    code = cards.codes(statements, root, _address(root))
     moving = False
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
@@ -184,14 +186,14 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
             figures.lead(notebook, shown)
         except ValueError as error:
             raise SiteError(f"chapter {name}: {error}") from error
-        cards.put(notebook, claims, shown, graphs)
+        cards.put(notebook, claims, shown, graphs, code)
         text = _write_notebook(notebook, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text
     for name in plain:
         reuse.put(name, stage / "book")
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
-    report.write_pages(ledger, stage / "book", root=root, address=_address(root))
+    report.write_pages(ledger, stage / "book", root=root, address=_address(root), found=statements)
     meta.write_previews(content, stage / "book")
     if _has_reference(expected(root)):
         api.write_pages(root / "lib", stage / "book")
