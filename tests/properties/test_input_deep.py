@@ -135,7 +135,7 @@ EXAMPLES = {
     "deep.models.perceptron": lambda: {
         "sizes": [2, 3, 1], "activation": "relu", "biases": False, "parameterisation": "ntk",
     },
-    "deep.models.vision_transformer": lambda: {
+    "companion.catapults.sgd.transformer.vision_transformer": lambda: {
         "shape": [4, 4], "patch": 2, "width": 4, "heads": 2, "depth": 1, "outputs": 1,
         "activation": "relu", "parameterisation": "ntk",
     },
@@ -205,6 +205,7 @@ _RECORD = "a record of results"
 _UPDATE = "the update of train, at the bottom of its loop"
 REASONS = {
     "deep.architectures": "made by the functions of models, which check; called in traced code",
+    "companion.catapults.sgd.transformer.Transformer": "made by vision_transformer, which checks",
     "deep.connections": "what a layer of a builder does, in traced code",
     "companion.lazy_training.beyond.graphs.Edges": "what a layer of a builder does, in traced code",
     "companion.lazy_training.kernel_change.blocks.HessianBlocks": _RECORD,
@@ -241,7 +242,9 @@ LENIENT["companion.lazy_training.beyond.sketch.sketch"] = {"text": ["word"]}
 CASES = collect(
     [
         "deep",
+        "companion.catapults.optimisers.rules",
         "companion.catapults.parallel",
+        "companion.catapults.sgd.transformer",
         "companion.lazy_training.beyond.graphs",
         "companion.lazy_training.beyond.spectrum",
         "companion.lazy_training.kernel_change.tails",
