@@ -203,6 +203,7 @@ CASES = collect(
         "companion.catapults.sgd.schedules",
         "companion.catapults.beyond.laws",
         "companion.catapults.beyond.momentum",
+        "companion.catapults.features",
         "companion.catapults.gradient_descent",
         "companion.catapults.many_examples.quadratic",
         "companion.catapults.many_examples.scalar_inputs",

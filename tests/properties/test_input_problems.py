@@ -288,10 +288,10 @@ def _binary() -> dict[str, Any]:
 
 EXAMPLES: dict[str, Any] = {
     "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
-    "problems.k_gmm.population.direct_block": lambda: _direct(
+    "companion.alignment.population_matrices.direct_block": lambda: _direct(
         _k_gmm(), "problem", "matrix", "point", "block"
     ),
-    "problems.k_gmm.population.direct_moment": lambda: _direct(
+    "companion.alignment.population_matrices.direct_moment": lambda: _direct(
         _k_gmm(), "problem", "point", "weight"
     ),
     "companion.alignment.beyond.spectra.LimitSpectra.full": lambda: (
@@ -423,6 +423,7 @@ VOCABULARY = {
     "problems.chain": _chain,
     "problems.population_block": _chain,
     "companion.alignment.beyond": _k_gmm,
+    "companion.alignment.population_matrices": _k_gmm,
     "companion.alignment.training_dynamics": _k_gmm,
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
@@ -437,6 +438,7 @@ VOCABULARY = {
 CASES = collect(
     [
         "problems",
+        "companion.alignment.population_matrices",
         "companion.alignment.training_dynamics.limit",
         "companion.alignment.training_dynamics.printed",
         "companion.alignment.xor_alignment.escape",
