@@ -286,7 +286,15 @@ def _binary() -> dict[str, Any]:
     return {"problem": problem, "statistics": finite.statistics(finite.initial(rng=1))}
 
 
+def _xor() -> dict[str, Any]:
+    problem = two_layer.TwoLayerMixture.xor(4, 8, precision=5.0, ridge=0.1)
+    statistics = problem.draw_initial_statistics(rng=1)
+    rule = gauss_hermite(6, 2)
+    return {"problem": problem, "statistics": statistics, "matrix": "hessian", "rule": rule}
+
+
 EXAMPLES: dict[str, Any] = {
+    "companion.alignment.xor_population_matrices.distance.network_distance": _xor,
     "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
     "companion.alignment.population_matrices.direct_block": lambda: _direct(
         _k_gmm(), "problem", "matrix", "point", "block"
@@ -447,6 +455,7 @@ CASES = collect(
         "companion.effective_dynamics.binary_mixture.origin",
         "companion.effective_dynamics.binary_mixture.preactivation",
         "companion.effective_dynamics.binary_mixture.printed",
+        "companion.effective_dynamics.binary_mixture.ring",
         "companion.effective_dynamics.pca",
         "companion.effective_dynamics.xor_mixture",
         "companion.foundations.double_descent",
