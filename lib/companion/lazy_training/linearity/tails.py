@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from companion.lazy_training.kernel_change.tails import Array
 from traindyn import _validate
+from traindyn.problems.base import Array
 
 __all__ = ["product_supremum"]
 
