@@ -10,7 +10,6 @@ from scipy import stats
 
 from companion.catapults.optimisers.association import association
 from companion.catapults.sgd.gates import critical_probability
-from companion.catapults.sgd.matching import Match, chance
 from companion.catapults.sgd.schedules import triangular
 from traindyn.catapults import (
     TrainingState,
@@ -64,22 +63,6 @@ def test_association_is_kendalls_test(size: int, seed: int, increasing: bool) ->
     assert found.tau == pytest.approx(other.statistic)
     assert found.p_value == pytest.approx(other.pvalue)
     assert found == association(np.exp(x), y**3, increasing=increasing)
-
-
-@few
-@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
-def test_chance_is_a_probability_that_falls_with_matches(
-    steps: int, spikes: int, flagged: int
-) -> None:
-    """And below any level at most as often as that, were the flags permuted."""
-    assume(max(spikes, flagged) <= steps)
-    most = min(spikes, flagged)
-    values = [chance(Match(both, spikes, flagged, steps)) for both in range(most + 1)]
-    assert values[0] == pytest.approx(1)
-    assert np.all(np.diff(values) <= 1e-12)
-    law = stats.hypergeom.pmf(np.arange(most + 1), steps, flagged, spikes)
-    for level in (0.01, 0.1, 0.5):
-        assert law[np.array(values) <= level].sum() <= level + 1e-12
 
 
 @few

@@ -376,8 +376,6 @@ EXAMPLES: dict[str, Any] = {
         {"dimension": 8.0, "draws": 3, "rng": 3},
     ),
     "problems.two_layer.printed.printed_around": _at_rest,
-    "problems.two_layer.printed.printed_independent": _at_rest,
-    "problems.two_layer.printed.printed_noise": _at_rest,
     "companion.effective_dynamics.binary_mixture.printed.printed_gradient_covariance": _binary,
     "companion.alignment.xor_population_matrices.printed.class_sum": lambda: {"ridge": 0.1},
     "companion.alignment.xor_population_matrices.printed.feature_excess": lambda: {

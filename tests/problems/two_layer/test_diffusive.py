@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +12,9 @@ from companion.effective_dynamics.xor_mixture import quarter_circles
 from traindyn.problems.base import Sample
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
 from traindyn.problems.two_layer.diffusive import around, blown_up, radial, radial_part
-from traindyn.problems.two_layer.equilibria import ZERO, FixedSet, classes
+from traindyn.problems.two_layer.equilibria import ZERO, FixedSet, classes, locate
 from traindyn.problems.two_layer.printed import (
     printed_around,
-    printed_independent,
-    printed_noise,
 )
 from traindyn.sgd import reduced
 
@@ -42,6 +41,20 @@ BASES = [
     (XOR, FixedSet(XOR, (1, 3, 2, 2)).point([1.0, 1.0, 0.3, 0.7])),
     (UNEVEN, FixedSet(UNEVEN, (0, 3, 2, ZERO, 0)).point([0.4, 1.0, 1.0, 1.0, 0.6])),
 ]
+
+
+def with_noise_between(problem, base, factor, c_delta=1.0):
+    """Limit with the noise between classes multiplied by a factor."""
+    right, place = around(problem, base, c_delta=c_delta), locate(problem, base)
+    group = np.tile(np.array(place.assignment)[place.members], 2)
+    same = group[:, None] == group
+    return replace(right, noise=np.where(same, right.noise, factor * right.noise))
+
+
+#: Independent classes as in the caption of BGJ Figure 11, and three times the noise between them
+#: as in its Section 9.5; BGJ Proposition 5.1 has the right correlation of -1/3.
+printed_independent = partial(with_noise_between, factor=0.0)
+printed_noise = partial(with_noise_between, factor=3.0)
 
 
 def coordinates(problem, base):
