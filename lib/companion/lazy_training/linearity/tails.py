@@ -1,4 +1,4 @@
-r"""Gaussian vectors under a shift: the largest product, and tails (ZHU Lemmas A.11.2 to A.11.7).
+r"""Gaussian vectors under a shift: products and tails (ZHU Lemmas A.11.2, A.11.4-A.11.7).
 
 The functions on tails return a threshold that a norm exceeds with probability at most p, whatever
 the shift of the Gaussian variables within a ball of radius R, which may depend on them. The source
