@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
-from traindyn.dmft import MeanField, delta_star, solve
+from companion.phase_transitions.thresholds.curve import threshold_curve
+from traindyn.dmft import MeanField, solve
 from traindyn.laws import HardSubspace
 from traindyn.problems.multi_index import Data, MultiIndex
 from traindyn.sgd import full_batch
@@ -42,6 +43,8 @@ DIMENSION, SAMPLES = 1000, 17_500
 AGREEMENT = 1e-4
 """Of neurons of norm one after ten steps in single precision."""
 CURVE = (4.0, 5.0, 6.0, 7.0, 8.0)
+RATIOS = np.linspace(4.5, 9.0, 10)
+"""At which the criterion of the threshold is evaluated."""
 RUNS, SHARE = 20, 4
 """Runs of the curve at each delta, and how many of them are timed."""
 
@@ -246,10 +249,10 @@ def _theory() -> list[Row]:
     same = f"{DRAWS:.0e} draws; edge, outlier and overlap agree to {gap:.0e}"
 
     start = time.perf_counter()
-    threshold = delta_star(MultiIndex(), 40, step_size=STEP_SIZE, rng=3)
+    curve = threshold_curve(MultiIndex(), [40], RATIOS, step_size=STEP_SIZE, rng=3)
     elapsed = time.perf_counter() - start
-    error = 100 * threshold.error / threshold.value
-    found_at = f"one thread; {threshold.value:.3g} to {error:.1g} %"
+    error = 100 * curve.errors[0] / curve.values[0]
+    found_at = f"one thread; {curve.values[0]:.3g} to {error:.1g} %"
     return [
         line(title, seconds, "s", note),
         line(f"{title}: peak memory", after, "MB", f"{before:.0f} MB before it, libraries loaded"),

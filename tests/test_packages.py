@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -19,11 +20,17 @@ MAY = {"traindyn": set(), "claimbook": set(), "companion": {"traindyn", "claimbo
 
 
 def _imported(path: Path) -> Iterator[str]:
+    """Yield what a module imports: ``package.module.name`` of each name that it takes."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _parts(path: Path, package: Path) -> tuple[str, ...]:
+    """Return the room or chapter of a module, and the names below it."""
+    return path.relative_to(package).with_suffix("").parts
 
 
 @pytest.mark.parametrize("package", MAY)
@@ -72,3 +79,32 @@ def test_what_one_chapter_needs_is_used_by_it_alone(root: Path) -> None:
                 name = words[1].removeprefix("companion.").replace(".", "/")
                 places = {f"{name}/{each.strip(',')}" for each in words[3:]} | {name}
                 assert any(f"{place}/".startswith(f"{own}/") for place in places), (path, line)
+
+
+def test_no_chapter_needs_what_is_of_another(root: Path) -> None:
+    """What two chapters use belongs into the core, however small."""
+    package = root / "lib" / "companion"
+    for path in sorted(package.rglob("*.py")):
+        for name in _imported(path):
+            others = tuple(name.split(".")[1:3])
+            if name.partition(".")[0] == "companion":
+                assert others == _parts(path, package)[:2], (path, name)
+
+
+def test_rooms_import_only_from_those_above_them(root: Path) -> None:
+    """The table of the core says what can be used without what."""
+    package = root / "lib" / "traindyn"
+    page = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf8")))
+    rooms = re.findall(r"^`(\w+)`  ", page or "", re.MULTILINE)
+    found = {_parts(path, package)[0] for path in package.rglob("*.py")}
+    assert {room for room in found if not room.startswith("_")} == set(rooms)
+    for path in sorted(package.rglob("*.py")):
+        room = _parts(path, package)[0]
+        if room == "__init__":
+            continue
+        # Modules that begin with an underscore are below all rooms.
+        allowed = rooms[: rooms.index(room) + 1] if room in rooms else []
+        for name in _imported(path):
+            _, *inner = name.split(".")
+            if name.startswith("traindyn.") and not inner[0].startswith("_"):
+                assert inner[0] in allowed, (path, name)

@@ -136,19 +136,6 @@ def test_sgd_schedule_validation_loss_and_repeats():
     assert np.any(other.losses[1:] != first.losses[1:])
 
 
-def test_split_follows_the_eigenvectors():
-    """The parts add up to the loss; a rotated residual lies in one of them alone."""
-    rng = np.random.default_rng(9)
-    root = rng.standard_normal((5, 5))
-    kernel = root @ root.T
-    vectors = np.linalg.eigh(kernel)[1]
-    residuals = rng.standard_normal(5)
-    split = catapults.split_loss(residuals, kernel, 2)
-    assert split.top + split.rest == pytest.approx(np.mean(residuals**2), rel=1e-12)
-    assert catapults.split_loss(vectors[:, -2:].sum(axis=1), kernel, 2).rest < 1e-15
-    assert catapults.split_loss(vectors[:, 0], kernel, 2).top < 1e-15
-
-
 def test_start_in_law():
     """Output and kernel of 4000 networks of width 5 against the exact law.
 
@@ -186,11 +173,6 @@ def test_messages():
         (lambda: run(step_size=[(0, 0.1), (0, 0.2)]), "go on in order"),
         (lambda: run(step_size=-1.0), "step_size must be positive"),
         (lambda: TwoLayerModel(START, "cubic"), "kind must be"),
-        (lambda: catapults.spikes([1.0], factor=0.5), "factor must be at least 1"),
-        (
-            lambda: catapults.split_loss([1.0], [[1.0]], 2),
-            "leading must be an integer",
-        ),
         (
             lambda: catapults.batch_threshold(1.0, diagonal=0.1, off_diagonal=0.2),
             "diagonal must exceed",

@@ -27,7 +27,7 @@ from companion.effective_dynamics.pca.printed import (
 )
 from traindyn.problems.spiked import Point, SpikedTensor, Statistics
 from traindyn.problems.two_layer import Statistics as TwoLayer
-from traindyn.problems.two_layer import TwoLayerMixture, diffusive, limit
+from traindyn.problems.two_layer import TwoLayerMixture, limit
 from traindyn.problems.two_layer import printed as printed_two_layer
 from traindyn.problems.two_layer.equilibria import FixedSet
 
@@ -164,7 +164,8 @@ def test_diffusion_on_the_circle():
     problem, ridge = binary(), 0.1
     size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
     a = np.sqrt(size) * np.array([0.6, 0.8])
-    law = printed_two_layer.printed_around(problem, diffusive.quarter_circle(problem, a))
+    base = FixedSet(problem, (0, 0)).at(a)
+    law = printed_two_layer.printed_around(problem, base)
     same = (ridge - 2 * ridge**2) * np.tile(np.outer(a, a), (2, 2))
     swap = ridge * np.kron([[-1, 1], [1, -1]], np.eye(2))
     np.testing.assert_allclose(law.matrix, swap + same, rtol=1e-10)

@@ -10,7 +10,6 @@ from scipy import stats
 
 from companion.catapults.optimisers.association import association
 from companion.catapults.sgd.gates import critical_probability
-from companion.catapults.sgd.matching import Match, chance
 from companion.catapults.sgd.schedules import triangular
 from traindyn.catapults import (
     TrainingState,
@@ -19,7 +18,6 @@ from traindyn.catapults import (
     batch_order,
     iterate,
     reduced_step,
-    split_loss,
     step_sizes,
 )
 
@@ -68,22 +66,6 @@ def test_association_is_kendalls_test(size: int, seed: int, increasing: bool) ->
 
 
 @few
-@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
-def test_chance_is_a_probability_that_falls_with_matches(
-    steps: int, spikes: int, flagged: int
-) -> None:
-    """And below any level at most as often as that, were the flags permuted."""
-    assume(max(spikes, flagged) <= steps)
-    most = min(spikes, flagged)
-    values = [chance(Match(both, spikes, flagged, steps)) for both in range(most + 1)]
-    assert values[0] == pytest.approx(1)
-    assert np.all(np.diff(values) <= 1e-12)
-    law = stats.hypergeom.pmf(np.arange(most + 1), steps, flagged, spikes)
-    for level in (0.01, 0.1, 0.5):
-        assert law[np.array(values) <= level].sum() <= level + 1e-12
-
-
-@few
 @given(st.floats(0.1, 2), st.floats(1, 3), st.integers(1, 6), st.integers(0, 30))
 def test_triangles_stay_between_their_ends(low: float, ratio: float, half: int, steps: int) -> None:
     """Periodic, and the same rule when given as an array."""
@@ -112,7 +94,7 @@ def test_batches_of_an_epoch_do_not_overlap(n: int, size: int, steps: int, seed:
 @few
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.floats(0.1, 10))
 def test_outer_products_and_splits(seed: int, n: int, d: int, scale: float) -> None:
-    """Positive, in any frame; alignments are cosines; a split loses nothing."""
+    """Positive, in any frame; alignments are cosines."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d))
     found = agop(rows)
@@ -122,11 +104,6 @@ def test_outer_products_and_splits(seed: int, n: int, d: int, scale: float) -> N
     other = agop(rng.standard_normal((n, d)))
     assert 0 <= alignment(found, other) <= 1 + 1e-12
     assert alignment(found, scale * found) == pytest.approx(1)
-    e = rng.standard_normal(n)
-    for leading in range(1, n + 1):
-        split = split_loss(e, rows @ rows.T, leading)
-        assert split.top + split.rest == pytest.approx(np.mean(e**2))
-        assert min(split) >= 0
 
 
 @few

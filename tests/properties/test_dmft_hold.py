@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.phase_transitions.thresholds.bounds import price
-from traindyn.dmft import crossing, half_point, solve
+from companion.phase_transitions.thresholds.curve import crossing, half_point
+from traindyn.dmft import solve
 from traindyn.problems.multi_index import MultiIndex
 
 few = settings(max_examples=8, derandomize=True, deadline=None)

@@ -13,7 +13,7 @@ from companion.catapults.gradient_descent import Directions, eigen_observer
 from companion.catapults.many_examples.quadratic import QuadraticModel
 from companion.catapults.many_examples.scalar_inputs import sign_classes
 from companion.catapults.optimisers.references import kernel_regression
-from companion.catapults.sgd.matching import History, history, match, snapshots
+from companion.catapults.sgd.matching import History, history, snapshots
 from traindyn.catapults import Training, TwoLayerModel, Weights, train
 
 INPUTS, LABELS = [[1.0, 0.0], [0.5, 1.0], [-1.0, 0.5]], [1.0, -1.0, 0.5]
@@ -98,7 +98,6 @@ EXAMPLES = {
     "companion.catapults.sgd.matching.History.kernel_ratios": lambda: (_history(), {"steps": [0, 1], "wait": 1}),
     "companion.catapults.sgd.matching.History.leading_shares": lambda: (_history(), {"steps": [0, 1]}),
     "companion.catapults.sgd.matching.History.spikes": lambda: (_history(), {"factor": 1.5}),
-    "companion.catapults.sgd.matching.chance": lambda: {"matches": [match([True, False], [True, False])]},
     "companion.catapults.sgd.matching.history": lambda: {"run": _run(), "outputs": 1, "leading": 1},
     "companion.catapults.sgd.matching.snapshots": lambda: {
         "model": MODEL, "inputs": INPUTS, "labels": LABELS,
@@ -203,6 +202,7 @@ CASES = collect(
         "companion.catapults.sgd.schedules",
         "companion.catapults.beyond.laws",
         "companion.catapults.beyond.momentum",
+        "companion.catapults.features",
         "companion.catapults.gradient_descent",
         "companion.catapults.many_examples.quadratic",
         "companion.catapults.many_examples.scalar_inputs",

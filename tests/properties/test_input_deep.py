@@ -108,7 +108,6 @@ EXAMPLES = {
     "companion.lazy_training.beyond.graphs.linearity": lambda: {
         "family": beyond.sketch("x*2 -> a*m -> y*1").graph, "sizes": [2, 4, 8], "least": 0.25,
     },
-    "companion.lazy_training.beyond.graphs.random_graph": lambda: {"sizes": [2, 3, 1], "in_degrees": [2, 3], "rng": 0},
     "companion.lazy_training.linearity.ball.hessian_ball": lambda: _of(
         TWO_LAYERS, radius=1.0, points=1, along=np.ones((9, 1)), outputs=[0], tolerance=1e-3,
         rng=0,
@@ -135,7 +134,7 @@ EXAMPLES = {
     "deep.models.perceptron": lambda: {
         "sizes": [2, 3, 1], "activation": "relu", "biases": False, "parameterisation": "ntk",
     },
-    "deep.models.vision_transformer": lambda: {
+    "companion.catapults.sgd.transformer.vision_transformer": lambda: {
         "shape": [4, 4], "patch": 2, "width": 4, "heads": 2, "depth": 1, "outputs": 1,
         "activation": "relu", "parameterisation": "ntk",
     },
@@ -162,10 +161,10 @@ EXAMPLES = {
         beyond.sketch("x*2 -> a*m -> y*1"), {"m": 3, "activation": "tanh"},
     ),
     "companion.lazy_training.beyond.spectrum.TwoLayerSpectrum": lambda: {"activation": "tanh", "square": 1.0, "signs": True},
-    "companion.lazy_training.kernel_change.tails.columns_threshold": lambda: {
+    "companion.lazy_training.linearity.tails.columns_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
-    "companion.lazy_training.kernel_change.tails.linear_threshold": lambda: {"vector": POINT, "radius": 1.0, "probability": 0.1},
+    "companion.lazy_training.linearity.tails.linear_threshold": lambda: {"vector": POINT, "radius": 1.0, "probability": 0.1},
     "companion.lazy_training.kernel_change.tails.printed_series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
@@ -173,7 +172,7 @@ EXAMPLES = {
     "companion.lazy_training.kernel_change.tails.series_threshold": lambda: {
         "matrices": SERIES, "radius": 1.0, "probability": 0.1,
     },
-    "companion.lazy_training.kernel_change.tails.vector_threshold": lambda: {"matrix": MATRIX, "radius": 1.0, "probability": 0.1},
+    "companion.lazy_training.linearity.tails.vector_threshold": lambda: {"matrix": MATRIX, "radius": 1.0, "probability": 0.1},
     "companion.lazy_training.linearity.linearise.Linearisation.deviation": lambda: (
         _linear(), {"weights": 2 * _weights(), "points": POINTS},
     ),
@@ -205,6 +204,7 @@ _RECORD = "a record of results"
 _UPDATE = "the update of train, at the bottom of its loop"
 REASONS = {
     "deep.architectures": "made by the functions of models, which check; called in traced code",
+    "companion.catapults.sgd.transformer.Transformer": "made by vision_transformer, which checks",
     "deep.connections": "what a layer of a builder does, in traced code",
     "companion.lazy_training.beyond.graphs.Edges": "what a layer of a builder does, in traced code",
     "companion.lazy_training.kernel_change.blocks.HessianBlocks": _RECORD,
@@ -241,7 +241,9 @@ LENIENT["companion.lazy_training.beyond.sketch.sketch"] = {"text": ["word"]}
 CASES = collect(
     [
         "deep",
+        "companion.catapults.optimisers.rules",
         "companion.catapults.parallel",
+        "companion.catapults.sgd.transformer",
         "companion.lazy_training.beyond.graphs",
         "companion.lazy_training.beyond.spectrum",
         "companion.lazy_training.kernel_change.tails",

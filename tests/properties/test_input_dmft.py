@@ -63,26 +63,22 @@ EXAMPLES = {
     "dmft.stable.stable_threshold": lambda: {
         "problem": STEEP, "start": 6.2, "rule": RULE, "rtol": 1e-2,
     },
-    "dmft.thresholds.crossing": lambda: {"sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
-    "dmft.thresholds.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
-    "dmft.thresholds.delta_star": lambda: {
-        "problem": PROBLEM, "step": 0, "step_size": 0.5, "rng": 0, "start": 1.7, "neuron": 0,
-        "hard": [[1.0]], "paths": 1024, "seeds": 1, "workers": 1,
-    },
-    "dmft.thresholds.extrapolate": lambda: {
+    "companion.phase_transitions.thresholds.curve.crossing": lambda: {"sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
+    "companion.phase_transitions.thresholds.curve.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
+    "companion.phase_transitions.thresholds.curve.extrapolate": lambda: {
         "times": [1.0, 2.0, 4.0, 8.0, 16.0], "values": [3.0, 2.5, 2.25, 2.12, 2.06],
         "errors": [0.1, 0.1, 0.1, 0.1, 0.1],
     },
-    "dmft.thresholds.half_point": lambda: {
+    "companion.phase_transitions.thresholds.curve.half_point": lambda: {
         "sample_ratios": DELTAS, "successes": [1, 6, 14, 19], "trials": [20, 20, 20, 20],
     },
     "dmft.thresholds.initial_threshold": lambda: {
         "problem": PROBLEM, "neuron": 0, "hard": [[1.0]], "radius": 1.0, "rule": RULE,
     },
-    "dmft.thresholds.local_crossing": lambda: {
+    "companion.phase_transitions.thresholds.curve.local_crossing": lambda: {
         "sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7],
     },
-    "dmft.thresholds.threshold_curve": lambda: {
+    "companion.phase_transitions.thresholds.curve.threshold_curve": lambda: {
         "problem": PROBLEM, "steps": [0], "sample_ratios": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
         "neuron": 0, "hard": [[1.0]], "paths": 256, "seeds": 1, "workers": 1,
     },
@@ -90,7 +86,7 @@ EXAMPLES = {
 REASONS = dict.fromkeys(
     (
         "dmft.kernels.MeanField", "dmft.overlap.OverlapLaw", "dmft.stable.StableLimit",
-        "dmft.thresholds.Threshold", "dmft.thresholds.Thresholds",
+        "companion.phase_transitions.thresholds.curve.Thresholds",
     ),
     "a record of results",
 )  # fmt: skip
@@ -102,6 +98,7 @@ CASES = collect(
         "companion.phase_transitions.grokking",
         "companion.phase_transitions.mean_field",
         "companion.phase_transitions.thresholds.bounds",
+        "companion.phase_transitions.thresholds.curve",
     ],
     EXAMPLES,
     REASONS,

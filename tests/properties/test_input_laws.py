@@ -40,7 +40,7 @@ def _hard() -> HardSubspace:
 EXAMPLES = {
     "laws.ensembles.Bidiagonal.count_below": lambda: (_bidiagonal(), {"level": 2.0}),
     "laws.ensembles.Bidiagonal.extreme_eigenvalues": lambda: (_bidiagonal(), {"largest": True}),
-    "laws.ensembles.sample_covariance_eigenvalues": lambda: {"samples": PLANE},
+    "companion.foundations.random_matrices.spectra.sample_covariance_eigenvalues": lambda: {"samples": PLANE},
     "laws.ensembles.wishart_bidiagonal": lambda: {
         "dimension": 3, "samples": 5, "replicas": 2, "rng": 0,
     },
@@ -141,6 +141,7 @@ CASES = collect(
         "laws",
         "companion.foundations.random_matrices.printed",
         "companion.foundations.random_matrices.resolvent",
+        "companion.foundations.random_matrices.spectra",
     ],
     EXAMPLES,
     REASONS,

@@ -286,12 +286,20 @@ def _binary() -> dict[str, Any]:
     return {"problem": problem, "statistics": finite.statistics(finite.initial(rng=1))}
 
 
+def _xor() -> dict[str, Any]:
+    problem = two_layer.TwoLayerMixture.xor(4, 8, precision=5.0, ridge=0.1)
+    statistics = problem.draw_initial_statistics(rng=1)
+    rule = gauss_hermite(6, 2)
+    return {"problem": problem, "statistics": statistics, "matrix": "hessian", "rule": rule}
+
+
 EXAMPLES: dict[str, Any] = {
+    "companion.alignment.xor_population_matrices.distance.network_distance": _xor,
     "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
-    "problems.k_gmm.population.direct_block": lambda: _direct(
+    "companion.alignment.population_matrices.direct_block": lambda: _direct(
         _k_gmm(), "problem", "matrix", "point", "block"
     ),
-    "problems.k_gmm.population.direct_moment": lambda: _direct(
+    "companion.alignment.population_matrices.direct_moment": lambda: _direct(
         _k_gmm(), "problem", "point", "weight"
     ),
     "companion.alignment.beyond.spectra.LimitSpectra.full": lambda: (
@@ -368,8 +376,6 @@ EXAMPLES: dict[str, Any] = {
         {"dimension": 8.0, "draws": 3, "rng": 3},
     ),
     "problems.two_layer.printed.printed_around": _at_rest,
-    "problems.two_layer.printed.printed_independent": _at_rest,
-    "problems.two_layer.printed.printed_noise": _at_rest,
     "companion.effective_dynamics.binary_mixture.printed.printed_gradient_covariance": _binary,
     "companion.alignment.xor_population_matrices.printed.class_sum": lambda: {"ridge": 0.1},
     "companion.alignment.xor_population_matrices.printed.feature_excess": lambda: {
@@ -423,6 +429,7 @@ VOCABULARY = {
     "problems.chain": _chain,
     "problems.population_block": _chain,
     "companion.alignment.beyond": _k_gmm,
+    "companion.alignment.population_matrices": _k_gmm,
     "companion.alignment.training_dynamics": _k_gmm,
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
@@ -437,6 +444,7 @@ VOCABULARY = {
 CASES = collect(
     [
         "problems",
+        "companion.alignment.population_matrices",
         "companion.alignment.training_dynamics.limit",
         "companion.alignment.training_dynamics.printed",
         "companion.alignment.xor_alignment.escape",
@@ -445,6 +453,7 @@ CASES = collect(
         "companion.effective_dynamics.binary_mixture.origin",
         "companion.effective_dynamics.binary_mixture.preactivation",
         "companion.effective_dynamics.binary_mixture.printed",
+        "companion.effective_dynamics.binary_mixture.ring",
         "companion.effective_dynamics.pca",
         "companion.effective_dynamics.xor_mixture",
         "companion.foundations.double_descent",

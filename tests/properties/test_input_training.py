@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from companion.phase_transitions.hessian import conditioning
 from traindyn.effective import ode
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems import KGaussianMixture, TwoLayerMixture, multi_index
+from traindyn.problems import KGaussianMixture, multi_index
 from traindyn.sgd import direct
 from traindyn.spectra import blocks, population
 
@@ -97,18 +97,10 @@ def _linear_noise() -> dict[str, Any]:
     }
 
 
-def _xor() -> dict[str, Any]:
-    problem = TwoLayerMixture.xor(4, 8, precision=5.0, ridge=0.1)
-    statistics = problem.draw_initial_statistics(rng=1)
-    rule = gauss_hermite(6, 2)
-    return {"problem": problem, "statistics": statistics, "matrix": "hessian", "rule": rule}
-
-
 EXAMPLES: dict[str, Any] = {
     "sgd.direct.run_replicas": _replicas,
     "sgd.reduced.run_replicas": _replicas,
     "effective.fluctuations.linear_noise": _linear_noise,
-    "spectra.concentration.network_distance": _xor,
     "companion.sample_complexity.effective_dynamics.classical.printed_interpolation": lambda: {
         "path": [0.0, 1.0, 0.5],
         "times": [0.0, 0.1],

@@ -7,13 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from companion.foundations.random_matrices.resolvent import azuma_tail, empirical_stieltjes
-from traindyn.laws import (
-    HardSubspace,
-    MarchenkoPastur,
-    SampleCovariance,
-    WeightedMarchenkoPastur,
-    spectral_distance,
-)
+from companion.foundations.random_matrices.spectra import spectral_distance
+from traindyn.laws import HardSubspace, MarchenkoPastur, SampleCovariance, WeightedMarchenkoPastur
 
 few = settings(max_examples=12, derandomize=True, deadline=None)
 ratios = st.floats(0.1, 6.0).filter(lambda c: abs(c - 1) > 0.02)

@@ -15,6 +15,7 @@ from companion.effective_dynamics import xor_mixture
 from traindyn import _validate
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import limit
+from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, consistent
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "printed_limit_loss",
     "printed_penalty",
     "printed_response",
+    "quarter_circles",
 ]
 
 
@@ -134,3 +136,41 @@ def component_count(width: int, *, classes: int = 4) -> int:
         math.comb(count, s) * (math.factorial(s) if s == width else 1)
         for s in range(min(count, width) + 1)
     )
+
+
+def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
+    """Return the base point of BGJ Proposition 5.1: two quarter circles of the XOR mixture.
+
+    Parameters
+    ----------
+    problem : TwoLayerMixture
+        XOR.
+    a : array_like, shape (K,)
+        Positive entries are v and the overlap with mu of neurons that answer mu, negative
+        ones v and the overlap with nu of neurons that answer -nu, zeros neurons at zero. The
+        squares of either sign sum to C.
+
+    Raises
+    ------
+    ValueError
+        If `a` is not on the two quarter circles.
+
+    Examples
+    --------
+    >>> problem = TwoLayerMixture.xor(4, 20, precision=np.inf, ridge=0.1)
+    >>> radius = np.sqrt(np.log(1.5))
+    >>> base = quarter_circles(problem, radius * np.array([0.6, 0.8, -0.8, -0.6]))
+    >>> base.v.round(4).tolist(), base.m[3].round(4).tolist()
+    ([0.3821, 0.5094, -0.5094, -0.3821], [-0.0, -0.3821])
+    """
+    sizes = _validate.finite("a", a, shape=(problem.width,))
+    known, labels = limit.lines(problem), np.asarray(problem.labels)
+    if sorted(labels.tolist()) != [0, 0, 1, 1] or known.directions.shape[0] != 2:
+        raise ValueError(
+            f"problem must be an XOR mixture, got labels {labels.tolist()} on "
+            f"{known.directions.shape[0]} lines"
+        )
+    mu = int(np.flatnonzero((labels == 1) & (known.side == 1))[0])
+    minus_nu = int(np.flatnonzero((labels == 0) & (known.side == -1))[0])
+    group = np.where(sizes > 0, mu, np.where(sizes < 0, minus_nu, -1))
+    return FixedSet(problem, tuple(group.tolist())).at(sizes)

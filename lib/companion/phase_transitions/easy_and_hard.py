@@ -1,4 +1,4 @@
-r"""Information and generative exponents of a target.
+r"""Information and generative exponents of a target, and targets that are symmetric.
 
 The *information exponent* is the least degree :math:`p \ge 1` of a Hermite tensor that
 correlates with the label itself, the *generative exponent* the least degree of one that
@@ -10,6 +10,7 @@ two, and the algorithmic threshold is finite if and only if it is two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from traindyn.problems.base import Array
 from traindyn.problems.multi_index import _grid
 from traindyn.problems.multi_index.targets import Target, orthonormal
 
-__all__ = ["Exponent", "generative_exponent", "information_exponent"]
+__all__ = ["Exponent", "generative_exponent", "information_exponent", "symmetric_pair"]
 
 _KNOWN_DEGREE = 4
 
@@ -153,4 +154,41 @@ def _first(weighted: Array, coordinates: Array, largest: int, tolerance: float) 
     raise ValueError(
         f"target must have an exponent of at most {most}, got no correlation above {level:g} "
         f"up to there (largest {below:.3g})"
+    )
+
+
+def symmetric_pair(
+    function: Callable[[Array, Array], Array],
+    *,
+    noise: float = 0.0,
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> Target:
+    """Return a symmetric function of two coordinates, the mean of g over their two orders.
+
+    The difference of the coordinates is hard for every one of them; their sum is easy in
+    general, but not if the function is even (MW, Symmetric target, the easy direction, corrected).
+
+    Parameters
+    ----------
+    function : callable
+        g, element by element.
+    noise : float, default 0.0
+        Standard deviation of the Gaussian noise of the labels.
+    low, high : float
+        Bounds of the function, if it has any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> symmetric_pair(lambda a, b: a * b**2).signal(np.array([[1.0, 2.0]]))
+    array([3.])
+    """
+    return Target(
+        "symmetric pair",
+        2,
+        lambda z: (function(z[:, 0], z[:, 1]) + function(z[:, 1], z[:, 0])) / 2,
+        noise=noise,
+        low=low,
+        high=high,
     )

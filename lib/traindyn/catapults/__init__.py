@@ -22,11 +22,8 @@ from traindyn.catapults.schedules import (
     step_sizes,
 )
 from traindyn.catapults.spikes import (
-    Split,
     batch_threshold,
     leading_eigenpairs,
-    spikes,
-    split_loss,
 )
 from traindyn.catapults.training import (
     Observer,
@@ -49,7 +46,6 @@ __all__ = [
     "Optimiser",
     "Orbit",
     "Reduced",
-    "Split",
     "Stretch",
     "Target",
     "Trainable",
@@ -68,8 +64,6 @@ __all__ = [
     "leading_eigenpairs",
     "limit_orbits",
     "reduced_step",
-    "spikes",
-    "split_loss",
     "step_sizes",
     "target",
     "train",

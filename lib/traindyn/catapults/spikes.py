@@ -1,8 +1,6 @@
-"""Catapults and spikes in recorded runs, and where in the kernel's spectrum they happen."""
+"""The leading eigenvectors of a tangent kernel, and the batch size below which steps spike."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +9,8 @@ from scipy.linalg import eigh
 from traindyn import _validate
 
 __all__ = [
-    "Split",
     "batch_threshold",
     "leading_eigenpairs",
-    "spikes",
-    "split_loss",
 ]
 
 Array = NDArray[np.float64]
@@ -54,80 +49,6 @@ def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:
     most = _validate.integer("count", count, least=1, most=n)
     values, vectors = eigh(matrix, subset_by_index=[n - most, n - 1], check_finite=False)
     return values[::-1], vectors[:, ::-1]
-
-
-class Split(NamedTuple):
-    """A loss, split along the leading eigenvectors of the tangent kernel (ZHU (4.2)).
-
-    Attributes
-    ----------
-    top, rest : float
-        They add up to the loss.
-    """
-
-    top: float
-    rest: float
-
-
-def split_loss(residuals: ArrayLike, kernel: ArrayLike, leading: int) -> Split:
-    """Split the mean squared residual into the leading eigenspace of the kernel and the rest.
-
-    Parameters
-    ----------
-    residuals : array_like, shape (n,)
-        Outputs less labels, one per example.
-    kernel : array_like, shape (n, n)
-        Tangent kernel of the same examples, symmetric.
-    leading : int
-        Number of leading eigenvectors.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match or `leading` exceeds n.
-
-    Examples
-    --------
-    >>> split_loss([3.0, 1.0], np.diag([1.0, 5.0]), 1)
-    Split(top=0.5, rest=4.5)
-    """
-    e = _validate.finite("residuals", residuals, shape=(None,))
-    matrix = _validate.symmetric("kernel", kernel, size=e.size)
-    most = _validate.integer("leading", leading, least=1, most=e.size)
-    _, vectors = leading_eigenpairs(matrix, most)
-    top = float(np.sum((vectors.T @ e) ** 2)) / e.size
-    return Split(top, max(0.0, float(e @ e) / e.size - top))
-
-
-def spikes(losses: ArrayLike, *, factor: float) -> NDArray[np.int64]:
-    """Return the steps at which the loss rises by more than a factor.
-
-    Parameters
-    ----------
-    losses : array_like, shape (T,)
-        Losses, one after each step.
-    factor : float
-        At least one. With one every increase counts, also that of ordinary noise.
-
-    Returns
-    -------
-    ndarray of int
-        t such that ``losses[t + 1] > factor * losses[t]``.
-
-    Raises
-    ------
-    ValueError
-        If the factor is below one.
-
-    Examples
-    --------
-    >>> spikes([1.0, 1.1, 3.0, 2.0], factor=1.5)
-    array([1])
-    """
-    values = _validate.finite("losses", losses, shape=(None,))
-    if _validate.number("factor", factor) < 1:
-        raise ValueError(f"factor must be at least 1, got {factor!r}")
-    return np.flatnonzero(values[1:] > factor * values[:-1])
 
 
 def batch_threshold(step_size: float, *, diagonal: float, off_diagonal: float) -> float:

@@ -115,7 +115,7 @@ class Stretch(Protocol):
 
 
 class Optimiser(Protocol):
-    """A rule for the direction of a step, such as those of :mod:`traindyn.deep.optimisers`."""
+    """A rule for the direction of a step, such as those of Optax."""
 
     def init(self, weights: Any) -> Any:
         """Return the state before the first step."""

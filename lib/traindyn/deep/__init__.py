@@ -3,8 +3,8 @@
 :mod:`~traindyn.deep.builders` makes networks in the NTK parameterisation,
 :mod:`~traindyn.deep.hessian` has products with and spectral norms of the Hessian of an output in
 the weights, :mod:`~traindyn.deep.tangent` gradients and the tangent kernel.
-:mod:`~traindyn.deep.models` and :mod:`~traindyn.deep.optimisers` have networks and optimisers for
-:func:`~traindyn.catapults.training.train`.
+:mod:`~traindyn.deep.models` has networks for :func:`~traindyn.catapults.training.train`, which also
+takes the optimisers of Optax.
 
 This room needs the extra ``deep`` (JAX, networkx, Optax); no other room imports it. It computes in
 double precision: importing it sets ``jax_enable_x64``.
@@ -41,15 +41,8 @@ from traindyn.deep.hessian import (  # noqa: E402
     hessian_product,
     two_layer_eigenvalues,
 )
-from traindyn.deep.models import (  # noqa: E402
-    Model,
-    image_network,
-    perceptron,
-    vision_transformer,
-    wide_resnet,
-)
+from traindyn.deep.models import Model, image_network, perceptron, wide_resnet  # noqa: E402
 from traindyn.deep.network import Layer, Network  # noqa: E402
-from traindyn.deep.optimisers import OPTIMISERS, optimiser  # noqa: E402
 from traindyn.deep.tangent import (  # noqa: E402
     gradients,
     tangent_kernel,
@@ -58,7 +51,6 @@ from traindyn.deep.two_layer import TwoLayerNorm  # noqa: E402
 
 __all__ = [
     "ACTIVATIONS",
-    "OPTIMISERS",
     "Curvature",
     "HessianNorms",
     "Layer",
@@ -76,13 +68,11 @@ __all__ = [
     "hessian_product",
     "image_network",
     "narrow",
-    "optimiser",
     "perceptron",
     "residual",
     "resolve",
     "tangent_kernel",
     "two_layer_eigenvalues",
-    "vision_transformer",
     "wide_resnet",
     "with_bottlenecks",
 ]

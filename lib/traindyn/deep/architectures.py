@@ -1,4 +1,4 @@
-r"""Architectures that are trained whole: perceptron, image network, residual and attention.
+r"""Architectures that are trained whole: perceptron, image network and residual network.
 
 An architecture lists its arrays and maps them, already scaled, and a batch of inputs to outputs;
 :mod:`~traindyn.deep.models` draws the arrays and scales them. Channels come last inside.
@@ -16,14 +16,7 @@ import numpy as np
 
 from traindyn.deep.activations import Activation
 
-__all__ = [
-    "Architecture",
-    "ImageNetwork",
-    "Parameter",
-    "Perceptron",
-    "Transformer",
-    "WideResidual",
-]
+__all__ = ["Architecture", "ImageNetwork", "Parameter", "Perceptron", "WideResidual"]
 
 Arrays: TypeAlias = tuple[jax.Array, ...]
 
@@ -248,72 +241,6 @@ class WideResidual:
         return self.activation(values).mean(axis=(1, 2)) @ next(rest)
 
 
-@dataclass(frozen=True)
-class Transformer:
-    """Small vision transformer: patches, blocks of attention and of two layers, mean, linear layer.
-
-    Every block normalises what it reads to mean zero and variance one at each patch, without
-    trained factors.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Channels, height and width of an input.
-    patch : int
-        Pixels along an edge of a patch.
-    width, heads, depth : int
-    outputs : int
-    activation : callable
-        Of the second half of a block, whose hidden layer has twice the width.
-    """
-
-    shape: tuple[int, int, int]
-    patch: int
-    width: int
-    heads: int
-    depth: int
-    outputs: int
-    activation: Activation
-
-    @property
-    def inputs(self) -> int:
-        """Number of entries of an input."""
-        return int(np.prod(self.shape))
-
-    def parameters(self) -> tuple[Parameter, ...]:
-        """List embedding, positions, the six maps of every block, and the last layer."""
-        c, h, w = self.shape
-        read, tokens, m = c * self.patch**2, (h // self.patch) * (w // self.patch), self.width
-        square = Parameter((m, m), m)
-        block = [square] * 4 + [Parameter((m, 2 * m), m), Parameter((2 * m, m), 2 * m)]
-        first = [Parameter((read, m), read), Parameter((tokens, m), 1)]
-        return (*first, *(block * self.depth), Parameter((m, self.outputs), m))
-
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
-        """Map inputs to outputs."""
-        rest = iter(arrays)
-        c, h, w = self.shape
-        p = self.patch
-        cut = inputs.reshape(-1, c, h // p, p, w // p, p).transpose(0, 2, 4, 1, 3, 5)
-        tokens = cut.reshape(len(inputs), -1, c * p * p) @ next(rest) + next(rest)
-        for _ in range(self.depth):
-            tokens = tokens + self._attend(_normalised(tokens), rest)
-            hidden = self.activation(_normalised(tokens) @ next(rest))
-            tokens = tokens + hidden @ next(rest)
-        return _normalised(tokens).mean(axis=1) @ next(rest)
-
-    def _attend(self, tokens: jax.Array, rest: Any) -> jax.Array:
-        n, count, _ = tokens.shape
-        size = self.width // self.heads
-        q, k, v = (
-            (tokens @ next(rest)).reshape(n, count, self.heads, size).swapaxes(1, 2)
-            for _ in range(3)
-        )
-        weights = jax.nn.softmax(q @ k.swapaxes(-1, -2) / np.sqrt(size), axis=-1)
-        mixed: jax.Array = (weights @ v).swapaxes(1, 2).reshape(n, count, -1) @ next(rest)
-        return mixed
-
-
 def _patches(values: jax.Array, size: int) -> jax.Array:
     """Gather the neighbours of every pixel, shape (n, h, w, size * size * channels)."""
     before = (size - 1) // 2
@@ -327,9 +254,3 @@ def _patches(values: jax.Array, size: int) -> jax.Array:
 def _pixels(shape: tuple[int, int, int], inputs: jax.Array) -> jax.Array:
     """Return flat images, channel by channel, as (n, height, width, channels)."""
     return jnp.moveaxis(inputs.reshape(-1, *shape), 1, -1)
-
-
-def _normalised(tokens: jax.Array) -> jax.Array:
-    centred = tokens - tokens.mean(axis=-1, keepdims=True)
-    # The small number keeps the derivative finite where all entries agree.
-    return centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-6)

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 __all__ = ["Connection", "Convolution", "Dense", "Masked", "mask_of"]
 
-Array: TypeAlias = NDArray[np.float64]
 Metric: TypeAlias = Any
 
 

@@ -20,22 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 from traindyn.deep.activations import Activation, resolve
-from traindyn.deep.architectures import (
-    Architecture,
-    ImageNetwork,
-    Perceptron,
-    Transformer,
-    WideResidual,
-)
+from traindyn.deep.architectures import Architecture, ImageNetwork, Perceptron, WideResidual
 
-__all__ = [
-    "Batch",
-    "Model",
-    "image_network",
-    "perceptron",
-    "vision_transformer",
-    "wide_resnet",
-]
+__all__ = ["Batch", "Model", "image_network", "perceptron", "wide_resnet"]
 
 Array: TypeAlias = NDArray[np.float64]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
@@ -62,8 +49,8 @@ class Batch(NamedTuple):
 class Model:
     """An architecture with a parameterisation; the weights are passed to it, never kept.
 
-    Made by :func:`perceptron`, :func:`image_network`, :func:`wide_resnet` and
-    :func:`vision_transformer`. With one output, outputs have shape (n,), otherwise (n, k).
+    Made by :func:`perceptron`, :func:`image_network` and :func:`wide_resnet`. With one output,
+    outputs have shape (n,), otherwise (n, k).
 
     Attributes
     ----------
@@ -322,7 +309,7 @@ def image_network(
         If a size is not positive or a name is unknown.
     """
     architecture = ImageNetwork(
-        _shape(shape),
+        image_shape(shape),
         _several("channels", channels, least=1),
         _validate.integer("filter", filter, least=1),
         _validate.integer("outputs", outputs, least=1),
@@ -370,66 +357,10 @@ def wide_resnet(
     if (layers - 4) % 6:
         raise ValueError(f"depth must be 4 plus a multiple of 6, got {layers}")
     architecture = WideResidual(
-        _shape(shape),
+        image_shape(shape),
         (layers - 4) // 6,
         _validate.integer("widen", widen, least=1),
         _validate.integer("base", base, least=1),
-        _validate.integer("outputs", outputs, least=1),
-        resolve(activation),
-    )
-    return Model(architecture, parameterisation)
-
-
-def vision_transformer(
-    shape: Sequence[int],
-    *,
-    patch: int = 2,
-    width: int = 32,
-    heads: int = 4,
-    depth: int = 2,
-    outputs: int = 1,
-    activation: str | Activation = "relu",
-    parameterisation: Parameterisation = "ntk",
-) -> Model:
-    """Make a small vision transformer.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Height and width of an image, or channels, height and width.
-    patch : int, default 2
-        Pixels along an edge of a patch; divides height and width.
-    width, heads : int
-        The width is a multiple of the number of heads.
-    depth : int, default 2
-        Blocks.
-    outputs : int, default 1
-        Number of outputs of the last layer.
-    activation : str or callable
-        Of the hidden layer in each block, as for :func:`perceptron`.
-    parameterisation : {"ntk", "pytorch"}
-        As for :func:`perceptron`.
-
-    Raises
-    ------
-    ValueError
-        If a size is not positive, `patch` or `heads` does not divide what it should, or a name
-        is unknown.
-    """
-    image = _shape(shape)
-    edge = _validate.integer("patch", patch, least=1)
-    if image[1] % edge or image[2] % edge:
-        raise ValueError(f"patch must divide height and width {image[1:]}, got {edge}")
-    size = _validate.integer("width", width, least=1)
-    count = _validate.integer("heads", heads, least=1)
-    if size % count:
-        raise ValueError(f"heads must divide the width {size}, got {count}")
-    architecture = Transformer(
-        image,
-        edge,
-        size,
-        count,
-        _validate.integer("depth", depth, least=1),
         _validate.integer("outputs", outputs, least=1),
         resolve(activation),
     )
@@ -457,7 +388,8 @@ def _several(name: str, sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
     return tuple(_validate.integer(f"every entry of {name}", size, least=1) for size in known)
 
 
-def _shape(shape: Sequence[int]) -> tuple[int, int, int]:
+def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return channels, height and width; a shape of two numbers has one channel."""
     known = _several("shape", shape, least=2)
     if len(known) > 3:
         raise ValueError(f"shape must be (height, width) or (channels, height, width), got {known}")

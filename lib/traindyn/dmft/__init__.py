@@ -3,16 +3,7 @@
 from traindyn.dmft.kernels import Kernels, MeanField, Moments, Paths, solve
 from traindyn.dmft.overlap import OverlapLaw, overlap_law
 from traindyn.dmft.stable import StableLimit, stable_limit, stable_threshold
-from traindyn.dmft.thresholds import (
-    Threshold,
-    Thresholds,
-    crossing,
-    delta_star,
-    extrapolate,
-    half_point,
-    initial_threshold,
-    threshold_curve,
-)
+from traindyn.dmft.thresholds import initial_threshold
 
 __all__ = [
     "Kernels",
@@ -21,16 +12,9 @@ __all__ = [
     "OverlapLaw",
     "Paths",
     "StableLimit",
-    "Threshold",
-    "Thresholds",
-    "crossing",
-    "delta_star",
-    "extrapolate",
-    "half_point",
     "initial_threshold",
     "overlap_law",
     "solve",
     "stable_limit",
     "stable_threshold",
-    "threshold_curve",
 ]

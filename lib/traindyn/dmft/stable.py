@@ -167,8 +167,8 @@ def stable_threshold(
     ValueError
         If the start is not above the threshold, or as for :func:`stable_limit`.
     FloatingPointError
-        If the limit is not stable at the threshold (extrapolate
-        :func:`~traindyn.dmft.thresholds.delta_star` instead), or does not converge on the way.
+        If the limit is not stable at the threshold (the thresholds of finite times can still be
+        extrapolated), or does not converge on the way.
 
     Examples
     --------

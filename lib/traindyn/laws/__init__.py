@@ -1,13 +1,6 @@
 """Random-matrix laws as objects: density, edges, outliers, overlaps."""
 
-from traindyn.laws.ensembles import (
-    ENTRIES,
-    Bidiagonal,
-    EntryLaw,
-    sample_covariance_eigenvalues,
-    spectral_distance,
-    wishart_bidiagonal,
-)
+from traindyn.laws.ensembles import ENTRIES, Bidiagonal, EntryLaw, wishart_bidiagonal
 from traindyn.laws.hard_subspace import HardSubspace
 from traindyn.laws.marchenko_pastur import MarchenkoPastur
 from traindyn.laws.sample_covariance import SampleCovariance
@@ -23,7 +16,5 @@ __all__ = [
     "Outliers",
     "SampleCovariance",
     "WeightedMarchenkoPastur",
-    "sample_covariance_eigenvalues",
-    "spectral_distance",
     "wishart_bidiagonal",
 ]

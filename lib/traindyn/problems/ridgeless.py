@@ -6,14 +6,9 @@ Other inputs, the limit and the best ridge are in :mod:`companion.foundations.do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from traindyn import _validate
-
-Array: TypeAlias = NDArray[np.float64]
 
 __all__ = ["Risk", "gaussian_risk"]
 

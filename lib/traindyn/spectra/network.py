@@ -35,8 +35,6 @@ __all__ = ["Extreme", "block", "extreme", "hessian", "weights"]
 
 _FORMED = 2000
 """Blocks up to this size are formed and diagonalised directly; larger ones are multiplied."""
-_BATCH_ENTRIES = 2**20
-"""Entries of one temporary (points times draws)."""
 
 
 class Extreme(NamedTuple):

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from companion.phase_transitions.easy_and_hard import generative_exponent, information_exponent
+from companion.phase_transitions.easy_and_hard import (
+    generative_exponent,
+    information_exponent,
+    symmetric_pair,
+)
 from traindyn.problems.multi_index import (
     Target,
     half_spaces,
@@ -78,3 +82,10 @@ def test_requests_that_make_no_sense_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_symmetric_pairs_are_symmetric():
+    """Exchange of the coordinates."""
+    z = np.random.default_rng(0).standard_normal((20, 2))
+    target = symmetric_pair(lambda a, b: a**2 * b)
+    np.testing.assert_array_equal(target.signal(z), target.signal(z[:, ::-1]))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from companion.alignment.population_matrices import direct_block
 from traindyn import gaussian
 from traindyn.problems.base import Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point
@@ -37,7 +38,7 @@ def _gap(block: PopulationBlock, dense: np.ndarray) -> float:
 def test_hessian_blocks_match_direct_quadrature(block: Block) -> None:
     """BGHJ Lemmas 3.1 and 3.2, corrected; the printed sign and brackets are off by per cents."""
     problem, point = _problem(), _point()
-    direct = population.direct_block(problem, "hessian", point, block, rule=FINE)
+    direct = direct_block(problem, "hessian", point, block, rule=FINE)
     assert _gap(population.hessian_block(problem, point, block, rule=FINE), direct) < TOLERANCE
     printed = population.hessian_block(problem, point, block, rule=FINE, printed=True)
     assert _gap(printed, direct) > 0.01
@@ -47,7 +48,7 @@ def test_hessian_blocks_match_direct_quadrature(block: Block) -> None:
 def test_g_blocks_match_direct_quadrature(block: Block) -> None:
     """BGHJ Lemma 3.3, corrected; the printed signs are off by per cents."""
     problem, point = _problem(), _point()
-    direct = population.direct_block(problem, "g_matrix", point, block, rule=FINE)
+    direct = direct_block(problem, "g_matrix", point, block, rule=FINE)
     assert _gap(population.g_block(problem, point, block, rule=FINE), direct) < TOLERANCE
     printed = population.g_block(problem, point, block, rule=FINE, printed=True)
     assert _gap(printed, direct) > 0.01
@@ -62,106 +63,9 @@ def test_closed_forms_hold_at_every_precision(matrix: Matrix, seed: int, precisi
     """
     problem, point = _problem(precision), _point(seed)
     for block in ((0, 0), (0, 2), (2, 1)):
-        direct = population.direct_block(problem, matrix, point, block, rule=FINE)
+        direct = direct_block(problem, matrix, point, block, rule=FINE)
         exact = population.population_block(problem, matrix, point, block, rule=FINE)
         assert _gap(exact, direct) < (1e-9 if precision < 1 else TOLERANCE)
-
-
-@pytest.mark.parametrize(("index", "label"), [(0, 1), (2, 2), (1, 0)])
-def test_stein_identities(index: int, label: int) -> None:
-    """BGHJ (3.13) and (3.14): moments of the noise against pi, given one class."""
-    problem, point = _problem(), _point()
-
-    def weight(pi: np.ndarray, given: int) -> np.ndarray:
-        return pi[:, index] * (given == label) / problem.weights[label]
-
-    direct = population.direct_moment(problem, point, weight, rule=FINE, noise=True)
-    exact = population.noise_moment(problem, point, label, index, rule=FINE)
-    assert _gap(exact, direct) < TOLERANCE
-    printed = population.noise_moment(problem, point, label, index, rule=FINE, printed=True)
-    assert _gap(printed, direct) > 0.005
-
-    z = FINE.nodes / np.sqrt(problem.precision)
-    pi = problem.probabilities(point, problem.means[label] + z)[:, index]
-    mean = population.noise_mean(problem, point, label, index, rule=FINE)
-    np.testing.assert_allclose(mean, FINE.expect(pi[:, None] * z), atol=TOLERANCE)
-    assert np.abs(problem.precision * mean - FINE.expect(pi[:, None] * z)).max() > 0.01  # control
-
-
-@pytest.mark.parametrize("block", [(0, 1), (2, 2), (1, 0)])
-def test_label_and_pair_moments(block: Block) -> None:
-    """BGHJ (3.18) and (3.10); (3.18) prints a spurious 2 and loses the class weight."""
-    problem, point = _problem(), _point()
-    b, c = block
-
-    def label_weight(pi: np.ndarray, label: int) -> np.ndarray:
-        return pi[:, b] * (label == c)
-
-    direct = population.direct_moment(problem, point, label_weight, rule=FINE)
-    assert _gap(population.label_moment(problem, point, block, rule=FINE), direct) < TOLERANCE
-    printed = population.label_moment(problem, point, block, rule=FINE, printed=True)
-    assert _gap(printed, direct) > 0.01
-
-    def pair_weight(pi: np.ndarray, label: int) -> np.ndarray:
-        return pi[:, b] * pi[:, c]
-
-    direct = population.direct_moment(problem, point, pair_weight, rule=FINE)
-    assert _gap(population.pair_moment(problem, point, block, rule=FINE), direct) < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    ("matrix", "block"),
-    [("hessian", (0, 1)), ("hessian", (1, 1)), ("g_matrix", (1, 1)), ("g_matrix", (0, 1))],
-    ids=["7.1", "7.2", "7.7", "7.8"],
-)
-def test_leading_order_remainder_is_one_over_lambda(matrix: Matrix, block: Block) -> None:
-    """BGHJ (7.1), (7.2), (7.7), (7.8): operator-norm remainder with slope -1 in lambda."""
-    point = _point()
-    rule = gaussian.gauss_hermite(3, 16)
-    precisions = 10.0 ** np.arange(1.5, 4.1, 0.5)
-
-    def remainders(printed: bool) -> np.ndarray:
-        gaps = []
-        for precision in precisions:
-            problem = _problem(precision)
-            exact = population.population_block(problem, matrix, point, block, rule=rule)
-            leading = population.leading_order(
-                problem, matrix, point, block, rule=rule, printed=printed
-            )
-            gaps.append(np.linalg.norm(exact.dense() - leading.dense(), 2))
-        return np.array(gaps)
-
-    gaps = remainders(printed=False)
-    slope = np.polyfit(np.log(precisions), np.log(gaps), 1)[0]
-    assert abs(slope + 1) < 0.1
-    if matrix == "hessian" and block[0] != block[1]:
-        assert remainders(printed=True)[-1] > 0.05  # (7.1) misprints the sign
-    else:
-        np.testing.assert_array_equal(remainders(printed=True), gaps)
-
-
-def test_leading_coefficients_agree_with_the_printed_sums() -> None:
-    """(7.7) and (7.8) written out term by term from the expectations."""
-    problem, point = _problem(), _point()
-    rule = gaussian.gauss_hermite(3, 16)
-    noise = rule.nodes @ gaussian.symmetric_sqrt(point.x @ point.x.T / problem.precision)
-    pi = []
-    for mean in problem.means:
-        exponentials = np.exp(point.x @ mean + noise)
-        pi.append(exponentials / exponentials.sum(axis=1, keepdims=True))
-    p, E = problem.weights, rule.expect
-    diagonal = [p[0] * E((1 - pi[0][:, 0]) ** 2), *(p[i] * E(pi[i][:, 0] ** 2) for i in (1, 2))]
-    off = [
-        -p[0] * E(pi[0][:, 1] * (1 - pi[0][:, 0])),
-        -p[1] * E(pi[1][:, 0] * (1 - pi[1][:, 1])),
-        p[2] * E(pi[2][:, 0] * pi[2][:, 1]),
-    ]
-    for block, wanted in (((0, 0), diagonal), ((0, 1), off)):
-        found = population.leading_order(problem, "g_matrix", point, block, rule=rule)
-        np.testing.assert_allclose(np.diag(found.core), wanted, atol=1e-14)
-    assert min(off) < 0 < max(off)  # indefinite for k > 2
-    # (7.8) holds for distinct classes only
-    assert np.abs(np.array(diagonal) - off).max() > 0.01
 
 
 def test_structure_is_identity_plus_rank_at_most_2k_minus_1() -> None:
@@ -211,6 +115,6 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="rule must have the dimension k = 3 of the logits, got 2"):
         population.hessian_block(problem, point, (0, 0), rule=gaussian.rule(2))
     with pytest.raises(ValueError, match="rule must have the dimension d = 4 of the inputs"):
-        population.direct_block(_problem(dimension=4), "hessian", _point(0, 4), (0, 0), rule=FINE)
+        direct_block(_problem(dimension=4), "hessian", _point(0, 4), (0, 0), rule=FINE)
     with pytest.raises(ValueError, match="matrix must be one of 'hessian', 'g_matrix'"):
         population.population_block(problem, "gradient", point, (0, 0), rule=FINE)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.phase_transitions.easy_and_hard import symmetric_pair
 from traindyn.activations import QUADRATIC
 from traindyn.problems.multi_index import (
     Target,
@@ -11,7 +12,6 @@ from traindyn.problems.multi_index import (
     parity,
     phase_retrieval,
     polynomial,
-    symmetric_pair,
     two_layer_teacher,
 )
 

@@ -13,7 +13,6 @@ from traindyn.problems.multi_index import (
     parity,
     phase_retrieval,
     polynomial,
-    symmetric_pair,
     two_layer_teacher,
 )
 
@@ -72,12 +71,6 @@ def test_discrete_targets():
     z = np.array([[1.0, 2.0], [1.0, -2.0], [-1.0, -2.0]])
     np.testing.assert_array_equal(half_spaces(2).signal(z), [1, 0, 0])
     np.testing.assert_array_equal(parity(2).signal(z), [1, -1, 1])
-
-
-def test_symmetric_pairs_are_symmetric():
-    """Exchange of the coordinates."""
-    target = symmetric_pair(lambda a, b: a**2 * b)
-    np.testing.assert_array_equal(target.signal(Z), target.signal(Z[:, ::-1]))
 
 
 def test_requests_that_make_no_sense_are_refused():

@@ -11,7 +11,6 @@ from scipy import stats
 from companion.effective_dynamics.pca.printed import (
     printed_diverging_equator,
     printed_double,
-    printed_equator,
 )
 from companion.effective_dynamics.pca.window import (
     critical_window,
@@ -60,6 +59,16 @@ def euler(diffusion, start, time, steps, rng):
         kick = diffusion.factor(here)[..., 0] * rng.normal(size=(len(here), 1))
         u[moving] = here + dt * diffusion.drift(here) + math.sqrt(dt) * kick
     return u[:, 0]
+
+
+def printed_equator(problem):
+    """Limit with the volatility of BGJ Section 7.3 as printed; zero where that is negative."""
+    right, k = equator(problem, c_delta=1.0), problem.order
+
+    def factor(u):
+        return np.array([[math.sqrt(4 * k * max(u[0] ** (k - 1), 0.0))], [0.0]])
+
+    return right._replace(factor=factor)
 
 
 @pytest.mark.parametrize(("order", "signal"), [(2, 0.8), (2, 1.3), (3, 2.0)])

@@ -2,26 +2,19 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from companion.effective_dynamics.xor_mixture import quarter_circles
 from traindyn.problems.base import Sample
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
-from traindyn.problems.two_layer.diffusive import (
-    around,
-    blown_up,
-    quarter_circle,
-    quarter_circles,
-    radial,
-    radial_part,
-)
-from traindyn.problems.two_layer.equilibria import ZERO, FixedSet, classes
+from traindyn.problems.two_layer.diffusive import around, blown_up, radial, radial_part
+from traindyn.problems.two_layer.equilibria import ZERO, FixedSet, classes, locate
 from traindyn.problems.two_layer.printed import (
     printed_around,
-    printed_independent,
-    printed_noise,
 )
 from traindyn.sgd import reduced
 
@@ -38,16 +31,30 @@ UNEVEN = TwoLayerMixture(
     0.05,
 )
 RADIUS = math.sqrt(math.log(4.0))  # of both mixtures above
-RING = quarter_circle(BINARY, [0.6 * RADIUS, 0.8 * RADIUS])
+RING = FixedSet(BINARY, (0, 0)).at([0.6 * RADIUS, 0.8 * RADIUS])
 RINGS = quarter_circles(XOR, RADIUS * np.array([0.6, 0.8, -0.28, -0.96]))
 BASES = [
     (BINARY, RING),
-    (BINARY, quarter_circle(BINARY, [-0.28 * RADIUS, -0.96 * RADIUS])),
+    (BINARY, FixedSet(BINARY, (1, 1)).at([0.28 * RADIUS, 0.96 * RADIUS])),
     (BINARY, FixedSet(BINARY, (1, 0)).point()),
     (XOR, RINGS),
     (XOR, FixedSet(XOR, (1, 3, 2, 2)).point([1.0, 1.0, 0.3, 0.7])),
     (UNEVEN, FixedSet(UNEVEN, (0, 3, 2, ZERO, 0)).point([0.4, 1.0, 1.0, 1.0, 0.6])),
 ]
+
+
+def with_noise_between(problem, base, factor, c_delta=1.0):
+    """Limit with the noise between classes multiplied by a factor."""
+    right, place = around(problem, base, c_delta=c_delta), locate(problem, base)
+    group = np.tile(np.array(place.assignment)[place.members], 2)
+    same = group[:, None] == group
+    return replace(right, noise=np.where(same, right.noise, factor * right.noise))
+
+
+#: Independent classes as in the caption of BGJ Figure 11, and three times the noise between them
+#: as in its Section 9.5; BGJ Proposition 5.1 has the right correlation of -1/3.
+printed_independent = partial(with_noise_between, factor=0.0)
+printed_noise = partial(with_noise_between, factor=3.0)
 
 
 def coordinates(problem, base):
@@ -224,20 +231,11 @@ def test_blown_up_coordinates():
 
 def test_places_off_the_rings_are_refused():
     """Wrong radii, mixed signs, other mixtures, points that move."""
-    with pytest.raises(ValueError, match=r"squares that sum to 1\.386294361\d* in class 0, got 1"):
-        quarter_circle(BINARY, [0.6, 0.8])
-    for a in ([RADIUS, 0.0], [0.6 * RADIUS, -0.8 * RADIUS]):
-        with pytest.raises(ValueError, match="all positive or all negative"):
-            quarter_circle(BINARY, a)
     with pytest.raises(ValueError, match=r"in class 3, got 0\.5"):
         quarter_circles(XOR, [0.6 * RADIUS, 0.8 * RADIUS, -0.5, -0.5])
-    with pytest.raises(ValueError, match="problem must be a binary mixture"):
-        quarter_circle(XOR, RADIUS * np.full(4, 0.5))
     with pytest.raises(ValueError, match="problem must be an XOR mixture"):
         quarter_circles(BINARY, [RADIUS, -RADIUS])
     with pytest.raises(ValueError, match="fixed point up to"):
         around(BINARY, RING._replace(v=1.01 * RING.v))
-    with pytest.raises(ValueError, match=r"ridge must be below 0\.25"):
-        quarter_circle(replace(BINARY, ridge=0.3), RING.v)
     with pytest.raises(ValueError, match="c_delta must be non-negative"):
         around(BINARY, RING, c_delta=-1.0)

@@ -1,14 +1,13 @@
 """Fixed points at finite precision: brute-force drifts, flows, thresholds."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from traindyn.effective import ode
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, integrals
-from traindyn.problems.two_layer.finite_equilibria import good, ring, single_response
+from traindyn.problems.two_layer.finite_equilibria import good
 from traindyn.problems.two_layer.thresholds import xor_critical_precision
 
 SIZE = 200_000
@@ -72,8 +71,8 @@ def test_flow_ends_there():
     np.testing.assert_allclose(best.R_perp, [[0.1775, -0.0220], [-0.0220, 0.1775]], atol=1e-4)
 
 
-def test_values_of_both_kinds():
-    """Known values at ridge 0.1 and c_delta 1; the ring is not a good point at low precision."""
+def test_known_values():
+    """Known values at ridge 0.1 and c_delta 1."""
     table = {
         1.0: (0.7984, 0.8505, 0.1492, 0.4688),
         2.0: (0.9726, 0.9915, 0.0879, 0.3721),
@@ -87,14 +86,6 @@ def test_values_of_both_kinds():
         found = (here.v[0], here.m[0, 0], here.R_perp[0, 0])
         np.testing.assert_allclose(found, (v, m, gram), atol=6e-5)
         assert abs(integrals.evaluate(problem, here).loss - data) < 6e-5
-    for precision, squares in ((1.0, 0.726), (2.0, 0.984), (5.0, 1.2145)):
-        here = ring(binary(precision), c_delta=1.0).statistics
-        assert abs(np.square(here.m).sum() - squares) < 5.1e-4
-    assert (
-        good(binary(1.0), c_delta=1.0).statistics.v[0]
-        - np.linalg.norm(ring(binary(1.0), c_delta=1.0).statistics.v)
-        > 1e-3
-    )
 
 
 def test_high_precision_limit():
@@ -104,21 +95,6 @@ def test_high_precision_limit():
             size - good(kind(precision), c_delta=1.0).statistics.v[0] for precision in (1e3, 1e4)
         ]
         assert 0 < gaps[1] < gaps[0] < 0.03
-    here = ring(binary(1e6)).statistics
-    assert math.isclose(np.square(here.v).sum(), math.log(4.0), rel_tol=1e-5)
-
-
-def test_ring_is_a_circle_of_fixed_points():
-    """Any shares give a fixed point of the full drift; unaligned neurons do not."""
-    problem = binary(1.0)
-    for shares in ([1.0, 1.0], [0.9, 0.1]):
-        here, residual = ring(problem, shares, c_delta=1.0)
-        assert residual < 1e-12
-        scores = drift_scores(problem, here, 1.0, np.random.default_rng(1))
-        assert np.abs(scores).max() < DEVIATIONS
-    off = here._replace(R_perp=np.diag(np.diag(here.R_perp)))
-    wrong = drift_scores(problem, off, 1.0, np.random.default_rng(1))
-    assert np.abs(wrong).max() > DEVIATIONS
 
 
 def test_wider_networks_split_neurons():
@@ -133,21 +109,6 @@ def test_wider_networks_split_neurons():
     assert np.abs(scores).max() < DEVIATIONS
 
 
-def test_single_response():
-    """One-dimensional quadrature against the integrals of the problem, both mixtures."""
-    for problem in (binary(2.0, width=1), xor(7.0, width=1)):
-        rng = np.random.default_rng(3)
-        for _ in range(3):
-            v, m, gram = rng.normal(), rng.normal(size=problem.signal), rng.uniform(0.1, 2.0)
-            A, A_perp, B = single_response(problem, v, m, gram)
-            expected = integrals.evaluate(
-                problem, Statistics(np.array([v]), m[None], np.array([[gram]]))
-            )
-            np.testing.assert_allclose(A, expected.A[0], atol=1e-9)
-            assert abs(A_perp - expected.A_perp[0, 0]) < 1e-9
-            assert abs(B - expected.B[0, 0]) < 1e-9
-
-
 def test_good_point_dies_at_the_threshold():
     """Its size falls to zero like a square root as the precision falls to the critical one."""
     critical = xor_critical_precision(0.1, c_delta=1.0)
@@ -159,9 +120,8 @@ def test_good_point_dies_at_the_threshold():
 
 def test_infeasible_requests_are_refused():
     """Ridges above the thresholds, assignments without a class, other mixtures."""
-    for function in (good, ring):
-        with pytest.raises(ValueError, match=r"ridge must be below 0\.25, .* got 0\.3"):
-            function(binary(5.0, ridge=0.3))
+    with pytest.raises(ValueError, match=r"ridge must be below 0\.25, .* got 0\.3"):
+        good(binary(5.0, ridge=0.3))
     with pytest.raises(ValueError, match=r"ridge must be below 0\.102698"):
         good(xor(20.0, ridge=0.11))
     with pytest.raises(ValueError, match=r"ridge must be below 0\.1026.* got 0\.2$"):
@@ -171,9 +131,7 @@ def test_infeasible_requests_are_refused():
     with pytest.raises(ValueError, match="each of the 2 classes a neuron"):
         good(binary(5.0, width=1))
     with pytest.raises(ValueError, match="shares must be positive"):
-        ring(binary(5.0), [1.0, 0.0])
+        good(binary(5.0), shares=[1.0, 0.0])
     lone = TwoLayerMixture(np.ones((1, 1)), np.array([1]), np.ones(1), 1, 20, 1.0, 0.1)
     with pytest.raises(ValueError, match="binary or the XOR mixture"):
         good(lone)
-    with pytest.raises(ValueError, match=r"problem\.precision must be finite"):
-        single_response(replace(binary(1.0), precision=math.inf), 1.0, np.ones(1), 1.0)

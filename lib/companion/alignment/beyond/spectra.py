@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import MATRICES, Array, Matrix
-from traindyn.problems.k_gmm.population import leading_coefficients
+from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn.problems.k_gmm._moments import coefficients
 
-__all__ = ["LimitSpectra", "limit_spectra"]
+__all__ = ["LimitSpectra", "leading_coefficients", "limit_spectra"]
 
 
 @dataclass(frozen=True)
@@ -164,3 +164,39 @@ def limit_spectra(
     if p.size != k or own.size not in (1, k):
         raise ValueError(f"q and weights must have k = {k} entries, got {own.size} and {p.size}")
     return LimitSpectra(np.broadcast_to(own, (k,)).copy(), p)
+
+
+def leading_coefficients(
+    weights: Array, probabilities: Array, matrix: Matrix, block: Block
+) -> Array:
+    """Coefficients of ``mu_l mu_l^T`` in a block at infinite precision.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (k,)
+        Class weights.
+    probabilities : ndarray, shape (k, k)
+        Softmax probabilities at the means, row l for the mean of class l: the softmax of
+        the column ``m[:, l]`` of the overlaps (BGHJ (5.16)).
+    matrix : {"hessian", "g_matrix"}
+        Decides on the weight: ``pi(b) 1{b = c} - pi(b) pi(c)`` or ``(pi(b) - y_b) (pi(c) - y_c)``.
+    block : Block
+        Pair (b, c).
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Entry l multiplies ``mu_l mu_l^T``; for orthonormal means they are the eigenvalues.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> thirds = np.full(3, 1 / 3)
+    >>> leading_coefficients(thirds, np.full((3, 3), 1 / 3), "g_matrix", (0, 0)) * 27
+    array([4., 1., 1.])
+    """
+    weights = _validate.probability_vector("weights", weights)
+    k = weights.size
+    pi = _validate.finite("probabilities", probabilities, shape=(k, k))[:, None, :]
+    block = _validate.pair("block", block, most=k - 1)
+    return coefficients(weights, pi, np.ones(1), matrix, block)

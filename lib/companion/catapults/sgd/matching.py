@@ -12,18 +12,16 @@ batch and the others: its steps may rise at any step size (ZHU Table 4.2 counts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import hypergeom
 
 from traindyn import _validate
 from traindyn.catapults.spikes import leading_eigenpairs
 from traindyn.catapults.training import Observer, Trainable, Training
 
-__all__ = ["History", "Match", "chance", "history", "match", "snapshots"]
+__all__ = ["History", "Match", "history", "match", "snapshots"]
 
 Array = NDArray[np.float64]
 
@@ -145,43 +143,6 @@ def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
             f"{first.shape} and {second.shape}"
         )
     return Match(int((first & second).sum()), int(first.sum()), int(second.sum()), first.size)
-
-
-def chance(matches: Match | Iterable[Match]) -> float:
-    """Return the probability of so many matches, were the flags of each run permuted at random.
-
-    Given its numbers of steps, spikes and flags, the matches of a run are hypergeometric; those
-    of several runs, all permuted independently, add up.
-
-    Parameters
-    ----------
-    matches : Match or iterable of Match
-        Of one run, or of several that were counted apart.
-
-    Returns
-    -------
-    float
-        The exact one-sided p-value.
-
-    Examples
-    --------
-    Three spikes at three flagged steps of ten, and no other:
-
-    >>> one = Match(both=3, spikes=3, flagged=3, steps=10)
-    >>> round(1 / chance(one), 6), round(1 / chance([one, one]), 6)
-    (120.0, 14400.0)
-    """
-    several = isinstance(matches, Iterable) and not isinstance(matches, Match)
-    runs = [
-        _validate.instance("matches", run, Match) for run in (matches if several else [matches])
-    ]
-    if not runs:
-        raise ValueError("matches must not be empty")
-    law = np.ones(1)
-    for run in runs:
-        counts = np.arange(min(run.spikes, run.flagged) + 1)
-        law = np.convolve(law, hypergeom.pmf(counts, run.steps, run.flagged, run.spikes))
-    return float(min(1.0, law[sum(run.both for run in runs) :].sum()))
 
 
 def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) -> Observer:

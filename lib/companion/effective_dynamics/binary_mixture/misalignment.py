@@ -25,9 +25,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from companion.effective_dynamics.binary_mixture.ring import ring
 from traindyn import _validate
 from traindyn.problems.base import Array
-from traindyn.problems.two_layer import finite_equilibria
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, consistent
 
 __all__ = ["misalignment", "sustained"]
@@ -83,7 +83,7 @@ def sustained(problem: TwoLayerMixture, *, c_delta: float) -> float:
     """
     c_delta = _validate.non_negative("c_delta", c_delta)
     precision = _validate.positive("problem.precision", problem.precision)
-    merged = finite_equilibria.ring(replace(problem, width=1), c_delta=c_delta).statistics
+    merged = ring(replace(problem, width=1), c_delta=c_delta).statistics
     overlap, square = float(merged.m[0, 0]) ** 2, float(merged.m[0, 0] ** 2 + merged.R_perp[0, 0])
     tail = math.exp(-0.5 * precision * overlap / square) * abs(float(merged.v[0]))
     return c_delta * tail / (8.0 * math.pi * problem.ridge * precision * math.sqrt(square))

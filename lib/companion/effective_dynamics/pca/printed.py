@@ -25,7 +25,6 @@ __all__ = [
     "printed_diverging_equator",
     "printed_double",
     "printed_drift",
-    "printed_equator",
     "printed_hessian",
     "printed_informative",
     "printed_ridge_equator",
@@ -133,26 +132,6 @@ def printed_ridge_equator(*, c_delta: float, ridge: float) -> Statistics:
 def printed_critical_ridge(*, c_delta: float) -> float:
     r"""Return :math:`\alpha_c(2) = 2 c_\delta` of BGJ Section 7.1, for :math:`4 c_\delta`."""
     return 2.0 * _validate.non_negative("c_delta", c_delta)
-
-
-def printed_equator(problem: SpikedTensor) -> Diffusion:
-    r"""Limit at the equator with the volatility of BGJ Section 7.3 as printed.
-
-    There :math:`\Sigma_{11} = 4 k \tilde m^{k-1}`, for :math:`4 k r_\perp^{2(k-1)}` as in
-    (3.2); where it is negative, zero is taken. At c_delta = 1, without ridge.
-    """
-    k = problem.order
-    signal = problem.signal if k == 2 else 0.0
-
-    def drift(u: Array) -> Array:
-        m, r2 = np.moveaxis(np.asarray(u, dtype=np.float64), -1, 0)
-        return _equator_drift(k, 2.0 * k * signal * m ** (k - 1), m, r2)
-
-    def factor(u: Array) -> Array:
-        m = np.asarray(u, dtype=np.float64)[..., 0]
-        return _first_noise(4.0 * k * np.maximum(m ** (k - 1), 0.0))
-
-    return Diffusion(("sqrt(n) m", "r2"), drift, factor)
 
 
 def printed_diverging_equator(problem: SpikedTensor, ratio: float) -> Diffusion:

@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from companion.phase_transitions.thresholds.curve import Thresholds, crossing, crossing_window
 from traindyn import _validate
 from traindyn.dmft.kernels import hard_basis
-from traindyn.dmft.thresholds import Thresholds, crossing, crossing_window
 from traindyn.gaussian import gauss_hermite
 from traindyn.laws import HardSubspace
 from traindyn.parallel import map_ordered
@@ -56,7 +56,7 @@ def null_branch_curve(
     rng : int, SeedSequence or Generator
         Each replica has the same numbers at every ratio.
     neuron, hard
-        As for :func:`~traindyn.dmft.thresholds.delta_star`.
+        As for :func:`~companion.phase_transitions.thresholds.curve.threshold_curve`.
     replicas : int, default 8
         At least two.
     workers : int, optional

@@ -18,7 +18,6 @@ from traindyn.problems.multi_index.targets import (
     parity,
     phase_retrieval,
     polynomial,
-    symmetric_pair,
     two_layer_teacher,
 )
 
@@ -42,6 +41,5 @@ __all__ = [
     "phase_retrieval",
     "polynomial",
     "pseudo_huber",
-    "symmetric_pair",
     "two_layer_teacher",
 ]

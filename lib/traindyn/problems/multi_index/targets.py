@@ -25,7 +25,6 @@ __all__ = [
     "parity",
     "phase_retrieval",
     "polynomial",
-    "symmetric_pair",
     "two_layer_teacher",
 ]
 
@@ -317,41 +316,4 @@ def polynomial(terms: Mapping[tuple[int, ...], float], *, noise: float = 0.0) ->
         # Bounds that need no search: sums of squares with coefficients of one sign.
         low=constant if even and np.all(varying >= 0) else -np.inf,
         high=constant if even and np.all(varying <= 0) else np.inf,
-    )
-
-
-def symmetric_pair(
-    function: Callable[[Array, Array], Array],
-    *,
-    noise: float = 0.0,
-    low: float = -np.inf,
-    high: float = np.inf,
-) -> Target:
-    """Return a symmetric function of two coordinates, the mean of g over their two orders.
-
-    The difference of the coordinates is hard for every one of them; their sum is easy in
-    general, but not if the function is even (MW, Symmetric target, the easy direction, corrected).
-
-    Parameters
-    ----------
-    function : callable
-        g, element by element.
-    noise : float, default 0.0
-        Standard deviation of the Gaussian noise of the labels.
-    low, high : float
-        Bounds of the function, if it has any.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> symmetric_pair(lambda a, b: a * b**2).signal(np.array([[1.0, 2.0]]))
-    array([3.])
-    """
-    return Target(
-        "symmetric pair",
-        2,
-        lambda z: (function(z[:, 0], z[:, 1]) + function(z[:, 1], z[:, 0])) / 2,
-        noise=noise,
-        low=low,
-        high=high,
     )

@@ -36,17 +36,7 @@ from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet, locate
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
-__all__ = [
-    "around",
-    "blown_up",
-    "quarter_circle",
-    "quarter_circles",
-    "radial",
-    "radial_part",
-    "radial_pull",
-]
-
-_ON_RING = 1e-9
+__all__ = ["around", "blown_up", "radial", "radial_part", "radial_pull"]
 
 
 class _Base(NamedTuple):
@@ -59,79 +49,6 @@ class _Base(NamedTuple):
     v_sign: Array
     m_sign: Array  # sign of m along the line of the class
     lines: NDArray[np.int64]
-
-
-def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
-    """Point of the quarter circle of the binary mixture with v = m = a (BGJ Proposition 4.2).
-
-    Parameters
-    ----------
-    problem : TwoLayerMixture
-        Binary; of any width, then it is a piece of a sphere.
-    a : array_like, shape (K,)
-        All of one sign, with squares that sum to C.
-
-    Raises
-    ------
-    ValueError
-        If `a` is not on the open quarter circle.
-
-    Examples
-    --------
-    >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
-    >>> radius = np.sqrt(np.log(4.0))
-    >>> quarter_circle(problem, [0.6 * radius, 0.8 * radius]).m.round(5).tolist()
-    [[0.70645], [0.94193]]
-    """
-    sizes = _validate.finite("a", a, shape=(problem.width,))
-    if not (np.all(sizes > 0) or np.all(sizes < 0)):
-        raise ValueError(f"a must be all positive or all negative, got {sizes.tolist()}")
-    labels = np.asarray(problem.labels)
-    if limit.lines(problem).directions.shape[0] != 1 or sorted(labels.tolist()) != [0, 1]:
-        raise ValueError(
-            f"problem must be a binary mixture, got labels {labels.tolist()} on "
-            f"{limit.lines(problem).directions.shape[0]} lines"
-        )
-    c = int(np.flatnonzero(labels == int(sizes[0] > 0))[0])
-    return _on_rings(problem, sizes, np.full(problem.width, c))
-
-
-def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
-    """Return the base point of BGJ Proposition 5.1: two quarter circles of the XOR mixture.
-
-    Parameters
-    ----------
-    problem : TwoLayerMixture
-        XOR.
-    a : array_like, shape (K,)
-        Positive entries are v and the overlap with mu of neurons that answer mu, negative
-        ones v and the overlap with nu of neurons that answer -nu, zeros neurons at zero. The
-        squares of either sign sum to C.
-
-    Raises
-    ------
-    ValueError
-        If `a` is not on the two quarter circles.
-
-    Examples
-    --------
-    >>> problem = TwoLayerMixture.xor(4, 20, precision=np.inf, ridge=0.1)
-    >>> radius = np.sqrt(np.log(1.5))
-    >>> base = quarter_circles(problem, radius * np.array([0.6, 0.8, -0.8, -0.6]))
-    >>> base.v.round(4).tolist(), base.m[3].round(4).tolist()
-    ([0.3821, 0.5094, -0.5094, -0.3821], [-0.0, -0.3821])
-    """
-    sizes = _validate.finite("a", a, shape=(problem.width,))
-    known, labels = limit.lines(problem), np.asarray(problem.labels)
-    if sorted(labels.tolist()) != [0, 0, 1, 1] or known.directions.shape[0] != 2:
-        raise ValueError(
-            f"problem must be an XOR mixture, got labels {labels.tolist()} on "
-            f"{known.directions.shape[0]} lines"
-        )
-    mu = int(np.flatnonzero((labels == 1) & (known.side == 1))[0])
-    minus_nu = int(np.flatnonzero((labels == 0) & (known.side == -1))[0])
-    group = np.where(sizes > 0, mu, np.where(sizes < 0, minus_nu, -1))
-    return _on_rings(problem, sizes, group)
 
 
 def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) -> LinearDiffusion:
@@ -164,7 +81,8 @@ def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
     --------
     >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
-    >>> limit = around(problem, quarter_circle(problem, [0.6 * radius, 0.8 * radius]))
+    >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
+    >>> limit = around(problem, base)
     >>> np.linalg.matrix_rank(limit.noise)
     np.int64(1)
     """
@@ -222,7 +140,7 @@ def radial(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
     --------
     >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
-    >>> base = quarter_circle(problem, [0.6 * radius, 0.8 * radius])
+    >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
     >>> radial(problem, base).stationary().round(5).tolist()
     [[0.17329]]
     """
@@ -259,7 +177,7 @@ def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics)
     --------
     >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
-    >>> base = quarter_circle(problem, [0.6 * radius, 0.8 * radius])
+    >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
     >>> blown_up(problem, base, base._replace(v=base.v + 0.1)).round(12).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
@@ -276,7 +194,7 @@ def radial_part(problem: TwoLayerMixture, base: Statistics, u: ArrayLike) -> Arr
     Examples
     --------
     >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
-    >>> base = quarter_circle(problem, np.sqrt(np.log(4.0)) * np.array([0.6, 0.8]))
+    >>> base = FixedSet(problem, (0, 0)).at(np.sqrt(np.log(4.0)) * np.array([0.6, 0.8]))
     >>> radial_part(problem, base, [1.0, 0.0, 0.0, 0.0]).round(5).tolist()
     [0.70645]
     """
@@ -286,18 +204,6 @@ def radial_part(problem: TwoLayerMixture, base: Statistics, u: ArrayLike) -> Arr
     grown = values[..., :count] * known.v_sign + values[..., count:] * known.m_sign
     mine = known.group[:, None] == np.array(known.place.occupied)
     return np.asarray((grown * known.sizes) @ mine.astype(np.float64))
-
-
-def _on_rings(problem: TwoLayerMixture, a: Array, group: Array) -> Statistics:
-    """Point with these sizes, each occupied class checked to have the right radius."""
-    place = FixedSet(problem, tuple(int(c) for c in group))
-    for c in place.occupied:
-        square, wanted = float(np.square(a[group == c]).sum()), float(place.classes.sizes[c])
-        if abs(square - wanted) > _ON_RING * max(1.0, wanted):
-            raise ValueError(
-                f"a must have squares that sum to {wanted:.12g} in class {c}, got {square:.12g}"
-            )
-    return place.point(np.square(a))
 
 
 def _beta(problem: TwoLayerMixture) -> Array:

@@ -56,6 +56,7 @@ ZERO = -1
 
 _ORTHOGONAL = 1e-12
 _MOST_SETS = 10**6
+_ON_SET = 1e-9
 
 
 class Classes(NamedTuple):
@@ -285,6 +286,38 @@ class FixedSet:
             v[mine] = known.signs[c] * np.sqrt(known.sizes[c] * weights[mine] / weights[mine].sum())
             m[mine] = np.abs(v[mine])[:, None] * known.directions[c]
         return Statistics(v, m, np.zeros((width, width)))
+
+    def at(self, a: ArrayLike) -> Statistics:
+        """Return the point of the set at which the neurons have given sizes.
+
+        Parameters
+        ----------
+        a : array_like, shape (K,)
+            Sizes :math:`|v_i|`, whose signs are not used; those of the neurons of a class have
+            squares that sum to its C.
+
+        Raises
+        ------
+        ValueError
+            If the squares do not sum to it.
+
+        Examples
+        --------
+        >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
+        >>> radius = np.sqrt(np.log(4.0))
+        >>> FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius]).m.round(5).tolist()
+        [[0.70645], [0.94193]]
+        """
+        sizes = _validate.finite("a", a, shape=(len(self.assignment),))
+        chosen = np.array(self.assignment)
+        for c in self.occupied:
+            square = float(np.square(sizes[chosen == c]).sum())
+            wanted = float(self.classes.sizes[c])
+            if abs(square - wanted) > _ON_SET * max(1.0, wanted):
+                raise ValueError(
+                    f"a must have squares that sum to {wanted:.12g} in class {c}, got {square:.12g}"
+                )
+        return self.point(np.square(sizes))
 
 
 class Component(NamedTuple):

@@ -7,7 +7,6 @@ reject these. Each has the arguments of its correct counterpart.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,17 +16,12 @@ from scipy.special import expit
 from traindyn.diffusion import LinearDiffusion
 from traindyn.problems.base import Array
 from traindyn.problems.two_layer import diffusive, limit, preactivation
-from traindyn.problems.two_layer.equilibria import classes, locate
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 
 __all__ = [
     "printed_around",
-    "printed_block_drift",
     "printed_covariance",
     "printed_drift",
-    "printed_independent",
-    "printed_noise",
-    "printed_sizes",
 ]
 
 
@@ -42,26 +36,6 @@ def printed_around(
     """
     right = diffusive.around(problem, base, c_delta=c_delta)
     return replace(right, matrix=right.matrix + 2.0 * diffusive.radial_pull(problem, base))
-
-
-def printed_independent(
-    problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0
-) -> LinearDiffusion:
-    """Limit with independent classes, as the caption of BGJ Figure 11 says.
-
-    Proposition 5.1 itself has the right correlation of -1/3.
-    """
-    return _with_noise_between(problem, base, c_delta, 0.0)
-
-
-def printed_noise(
-    problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0
-) -> LinearDiffusion:
-    r"""Limit with :math:`-3 \alpha^2 a_i a_j` between classes, as in BGJ Section 9.5.
-
-    Proposition 5.1 itself has the right :math:`-\alpha^2 a_i a_j`.
-    """
-    return _with_noise_between(problem, base, c_delta, 3.0)
 
 
 def printed_drift(
@@ -80,27 +54,6 @@ def printed_drift(
     return right._replace(m=right.m - np.asarray(statistics.v)[..., None] * extra)
 
 
-def printed_block_drift(
-    problem: TwoLayerMixture, statistics: Statistics, *, sides: ArrayLike | None = None
-) -> Statistics:
-    r"""Effective dynamics of the XOR mixture by the reduction of BGJ Section 9.4.
-
-    There each label is "exactly the ballistic limit of the two-layer GMM studied in Section
-    8", which has the gain 1/2 for 1/4. The basins are the same; thresholds, sizes and rates
-    are not.
-    """
-    doubled = limit.drift(replace(problem, ridge=0.5 * problem.ridge), statistics, sides=sides)
-    return Statistics(2.0 * doubled.v, 2.0 * doubled.m, 2.0 * doubled.R_perp)
-
-
-def printed_sizes(problem: TwoLayerMixture) -> Array:
-    r"""Sizes of the classes of the XOR mixture by BGJ Proposition 9.3: logit(-4 alpha).
-
-    Not defined; Section 5 has the right :math:`-\mathrm{logit}(4 \alpha)`.
-    """
-    return np.full(classes(problem).sizes.shape, math.nan)
-
-
 def printed_covariance(statistics: Statistics, *, precision: float) -> Array:
     r"""Covariance of the preactivations by BGJ Lemma 8.1 as printed, shape (K, K).
 
@@ -109,15 +62,3 @@ def printed_covariance(statistics: Statistics, *, precision: float) -> Array:
     m = np.asarray(statistics.m)
     right = preactivation.covariance(statistics, precision=precision)
     return right - (m @ m.T - np.diag(np.square(m).sum(axis=1))) / precision
-
-
-def _with_noise_between(
-    problem: TwoLayerMixture, base: Statistics, c_delta: float, factor: float
-) -> LinearDiffusion:
-    """Correct limit with the noise between classes multiplied by a factor."""
-    right = diffusive.around(problem, base, c_delta=c_delta)
-    place = locate(problem, base)
-    group = np.tile(np.array(place.assignment)[place.members], 2)
-    return replace(
-        right, noise=np.where(group[:, None] == group, right.noise, factor * right.noise)
-    )

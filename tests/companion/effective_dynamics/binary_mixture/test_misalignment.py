@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from companion.effective_dynamics.binary_mixture.misalignment import misalignment, sustained
+from companion.effective_dynamics.binary_mixture.ring import ring
 from traindyn.effective import ode
-from traindyn.problems.two_layer import Point, TwoLayerMixture, finite_equilibria
+from traindyn.problems.two_layer import Point, TwoLayerMixture
 
 
 def binary(precision, **options):
@@ -36,7 +37,7 @@ def test_is_what_the_dynamics_keeps(precision, c_delta, ridge):
     found = float(misalignment(end.statistics)[0])
     expected = sustained(problem, c_delta=c_delta)
     assert abs(found / expected - 1) < max(expected, 1e-3)
-    merged = finite_equilibria.ring(problem, c_delta=c_delta).statistics
+    merged = ring(problem, c_delta=c_delta).statistics
     cosine = np.sum(merged.m**2) / (np.sum(merged.m**2) + np.trace(merged.R_perp))
     assert found > 3 * expected * np.exp(-0.5 * precision * cosine)
 
