@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FIGURES = {
     "book/intro": "moving-catapult",
     "book/effective-dynamics/pca": "moving-plane",
+    "book/alignment/alignment": "moving-alignment",
     "book/catapults/one-example": "moving-catapult",
     "book/catapults/beyond": "moving-fate",
     "book/phase-transitions/hessian": "moving-spectrum",
