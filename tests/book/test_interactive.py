@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 FIGURES = {
     "book/intro": "moving-catapult",
     "book/effective-dynamics/pca": "moving-plane",
+    "book/alignment/alignment": "moving-alignment",
+    "book/alignment/beyond": "moving-bulk",
     "book/catapults/one-example": "moving-catapult",
+    "book/catapults/beyond": "moving-fate",
     "book/phase-transitions/hessian": "moving-spectrum",
     "book/attention/particles": "moving-tokens",
 }
