@@ -4,7 +4,8 @@ If the claim is true, a check here fails with probability at most its level, wha
 of elements compared: simultaneous comparisons are Bonferroni-corrected, so each of m elements is
 tested at the nominal level (default 1e-6) divided by m. Exact tests have the nominal level;
 t-tests have the level that :mod:`claimbook.student` finds for samples of the skewness
-observed, which for few skewed samples is much larger, and the evidence reports that one.
+observed, which for few skewed samples is much larger, and the evidence reports that one. For
+such samples the level of :func:`median_equals` is fixed in advance.
 `resolution` is a discrepancy that fails the check with probability at least 0.99. It is what the
 check is worth.
 """
