@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         equal_laws,
         follows_law,
         mean_equals,
+        median_equals,
         rate,
         statistic_below,
     )
@@ -90,6 +91,7 @@ __all__ = [
     "mean_below",
     "mean_equals",
     "mean_exceeds",
+    "median_equals",
     "ordering",
     "rate",
     "share_below",

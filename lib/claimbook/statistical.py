@@ -4,7 +4,8 @@ If the claim is true, a check here fails with probability at most its level, wha
 of elements compared: simultaneous comparisons are Bonferroni-corrected, so each of m elements is
 tested at the nominal level (default 1e-6) divided by m. Exact tests have the nominal level;
 t-tests have the level that :mod:`claimbook.student` finds for samples of the skewness
-observed, which for few skewed samples is much larger, and the evidence reports that one.
+observed, which for few skewed samples is much larger, and the evidence reports that one. For
+such samples the level of :func:`median_equals` is fixed in advance.
 `resolution` is a discrepancy that fails the check with probability at least 0.99. It is what the
 check is worth.
 """
@@ -153,6 +154,105 @@ def mean_equals(
             p_value=p_value,
             resolution=allowed + factor * float(error.max()),
             scale=float(np.abs(want).max()),
+        )
+
+    return weigh(
+        check, "statistical", judge, control, reason=reason, samples=samples, expected=expected
+    )
+
+
+def median_equals(
+    check: str,
+    *,
+    samples: ArrayLike,
+    expected: ArrayLike,
+    tolerance: float = 0.0,
+    false_alarm: float = FALSE_ALARM,
+    reason: str = "",
+    control: Control,
+) -> Evidence:
+    """Test that the median of independent samples equals a value: sign test, elementwise.
+
+    Null law: each sample is above a median with probability at most one half, and likewise
+    below it, so that the number of samples above ``expected + tolerance``, and of those below
+    ``expected - tolerance``, is at most binomial. This holds for every law of the samples,
+    however skewed and with ties. Any dependence *between* elements is allowed.
+
+    Parameters
+    ----------
+    check : str
+        What is compared, in a few words.
+    samples : array_like, shape (n, ...)
+        Replicas along the first axis, independent and of one law.
+    expected : array_like, shape (...) or scalar
+        For each element, or one for all.
+    tolerance : float
+        Allowed distance of the median from `expected`, e.g. a finite-size correction.
+    false_alarm : float
+        Level of the test of all elements together, in (0, 0.5].
+    reason : str
+        Where the tolerance comes from.
+    control : Control
+        May replace `samples` or `expected`.
+
+    Returns
+    -------
+    Evidence
+        Of the element with the smallest p-value: `observed` is the median of its samples,
+        `error` half the width of its confidence interval. `resolution` is by how much the
+        probability of a sample beyond the tolerance on one side exceeds one half.
+
+    Raises
+    ------
+    ValueError
+        If the samples are so few that no outcome could fail.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(1).standard_cauchy(1000)
+    >>> median_equals("median", samples=x, expected=0, control=Control("1", expected=1)).passed
+    True
+    """
+    alarm = level("false_alarm", false_alarm)
+    allowed = real_number("tolerance", tolerance, least=0.0)
+
+    def judge(samples: ArrayLike, expected: ArrayLike) -> Outcome:
+        data = real_array("samples", samples)
+        if data.ndim < 1 or data.size == 0:
+            raise ValueError(f"samples must have replicas along the first axis, got {data.shape}")
+        n, m = len(data), data[0].size
+        median, want = common_shape(
+            samples=np.median(data, axis=0), expected=real_array("expected", expected)
+        )
+        if median.shape != data.shape[1:]:
+            raise ValueError(
+                f"expected must have shape {data.shape[1:]} or be a number, got {want.shape}"
+            )
+        each = alarm / m
+        resolution = _detectable_probability(np.array(0.5), np.array(n), each)
+        if resolution is None:
+            raise ValueError(f"samples are too few for any outcome to fail at {alarm:g}")
+        beyond = np.maximum(
+            np.sum(data > want + allowed, axis=0), np.sum(data < want - allowed, axis=0)
+        )
+        first = int(np.argmax(beyond))
+        worst = np.unravel_index(first, beyond.shape)
+        p_value = min(1.0, 2 * m * float(stats.binom.sf(beyond[worst] - 1, n, 0.5)))
+        # The median is between two order statistics but for the level.
+        low = max(int(stats.binom.ppf(each / 2, n, 0.5)) - 1, 0)
+        own = np.sort(data.reshape(n, m)[:, first])
+        return Outcome(
+            observed=float(median[worst]),
+            expected=float(want[worst]),
+            error=float(own[n - 1 - low] - own[low]) / 2,
+            n=n,
+            passed=p_value > alarm,
+            method=f"sign test, exact, two-sided{simultaneous(m)}",
+            sampling="random",
+            false_alarm=alarm,
+            p_value=p_value,
+            resolution=resolution,
+            departure="share",
         )
 
     return weigh(

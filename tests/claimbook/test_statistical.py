@@ -16,6 +16,7 @@ from claimbook import (
     equal_laws,
     follows_law,
     mean_equals,
+    median_equals,
     rate,
     statistic_below,
 )
@@ -59,6 +60,19 @@ def z_test(rng, shift=0.0, level=LEVEL):
         samples=3 * rng.normal(size=5) + shift,
         expected=0,
         standard_deviation=3,
+        false_alarm=level,
+        control=Control("9", expected=99),
+    )
+
+
+def sign_test(rng, shift=0.0, level=LEVEL):
+    """Skewed samples, two columns; `shift` is a probability moved across the median."""
+    samples = np.log(2) - rng.exponential(size=(40, 2))
+    samples[rng.random(40) < 2 * shift, 1] = 9.0
+    return median_equals(
+        "median",
+        samples=samples,
+        expected=0,
         false_alarm=level,
         control=Control("9", expected=99),
     )
@@ -142,7 +156,7 @@ def pooled_rate(rng, shift=0.0, level=LEVEL):
 
 
 EXACT = [t_test, z_test, replicated_rate, pooled_rate]
-CONSERVATIVE = [bonferroni_t_test, covariance, counts, two_laws, one_law]
+CONSERVATIVE = [bonferroni_t_test, covariance, counts, sign_test, two_laws, one_law]
 
 
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
@@ -201,6 +215,26 @@ def test_tolerance_widens_the_mean_test():
     assert not mean_equals("mean", samples=samples, expected=0, control=wrong).passed
     evidence = mean_equals("mean", samples=samples, expected=0, tolerance=0.06, control=wrong)
     assert evidence.passed and evidence.control.rejected and evidence.resolution > 0.06
+
+
+def test_sign_test_keeps_its_level_where_a_t_test_does_not():
+    """Long tails to one side: the t-test of the mean says that its level is no longer nominal."""
+    samples = np.exp(3 * np.random.default_rng(15).normal(size=24))
+    wrong = Control("far", expected=1e6)
+    evidence = median_equals("median", samples=samples, expected=1, control=wrong)
+    assert evidence.passed and evidence.control.rejected and evidence.false_alarm == 1e-6
+    mean = mean_equals("mean", samples=samples, expected=np.exp(4.5), control=wrong)
+    assert mean.false_alarm > 1e-2
+
+
+def test_tolerance_of_the_median_counts_only_what_is_beyond_it():
+    """Samples within the tolerance are on neither side; ties with its ends are not beyond."""
+    samples = np.repeat([0.1, -0.2], [50, 5])
+    wrong = Control("far", expected=1.0)
+    assert not median_equals("m", samples=samples, expected=-0.2, control=wrong).passed
+    assert median_equals("m", samples=samples, expected=0, tolerance=0.1, control=wrong).passed
+    with pytest.raises(ValueError, match="too few for any outcome to fail"):
+        median_equals("m", samples=samples[:20], expected=0, control=wrong)
 
 
 def test_elements_without_noise_must_agree_exactly():

@@ -86,6 +86,11 @@ EXAMPLES = {
         "standard_deviation": 1.0, "false_alarm": 0.01, "reason": "size",
         "control": Control("wrong", expected=[9.0, 9.0]),
     },
+    "claimbook.statistical.median_equals": lambda: {
+        "check": "c", "samples": MANY[:, None] + [0.0, 0.1], "expected": [0.0, 0.1],
+        "tolerance": 0.9, "false_alarm": 0.01, "reason": "size",
+        "control": Control("wrong", expected=[9.0, 9.0]),
+    },
     "claimbook.statistical.rate": lambda: {
         "check": "c", "sizes": [10, 20, 40, 80], "values": [1.0, 0.5, 0.26, 0.125],
         "exponent": -1.0, "tolerance": 0.1, "pooled": False, "resolution": 0.25,
