@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: Where such figures are: page, label of the figure.
 FIGURES = {
     "book/intro": "moving-catapult",
+    "book/foundations/double-descent": "moving-descent",
     "book/effective-dynamics/pca": "moving-plane",
     "book/catapults/one-example": "moving-catapult",
     "book/phase-transitions/hessian": "moving-spectrum",
