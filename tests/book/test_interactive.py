@@ -22,6 +22,7 @@ FIGURES = {
     "book/effective-dynamics/pca": "moving-plane",
     "book/catapults/one-example": "moving-catapult",
     "book/phase-transitions/hessian": "moving-spectrum",
+    "book/phase-transitions/grokking": "moving-delay",
     "book/phase-transitions/thresholds": "moving-threshold",
     "book/attention/particles": "moving-tokens",
 }
