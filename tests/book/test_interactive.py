@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 #: Where such figures are: page, label of the figure.
 FIGURES = {
     "book/intro": "moving-catapult",
+    "book/foundations/double-descent": "moving-descent",
     "book/effective-dynamics/pca": "moving-plane",
     "book/alignment/alignment": "moving-alignment",
     "book/alignment/beyond": "moving-bulk",
     "book/catapults/one-example": "moving-catapult",
     "book/catapults/beyond": "moving-fate",
     "book/phase-transitions/hessian": "moving-spectrum",
+    "book/phase-transitions/grokking": "moving-delay",
+    "book/phase-transitions/thresholds": "moving-threshold",
     "book/attention/particles": "moving-tokens",
 }
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
