@@ -70,6 +70,7 @@ def identity(
 
     Examples
     --------
+    >>> from claimbook import Control, identity
     >>> import math
     >>> evidence = identity(
     ...     "Euler's reflection formula at 1/4",
@@ -228,6 +229,7 @@ def below(
 
     Examples
     --------
+    >>> from claimbook import Control, below
     >>> below("sine", observed=[0.1, 0.9], bound=1, control=Control("doubled", bound=0.5)).observed
     0.9
     """

@@ -45,6 +45,7 @@ class Control:
 
     Examples
     --------
+    >>> from claimbook import Control
     >>> Control("sign as printed", printed=True, observed=-1.0).replacements
     {'observed': -1.0}
     """
@@ -174,6 +175,7 @@ class Evidence:
 
         Examples
         --------
+        >>> from claimbook import Control
         >>> from claimbook import identity
         >>> identity("two", observed=[1.0, 4.0], expected=[1.0, 4.0], tolerance=0.01,
         ...          control=Control("one less", observed=[0.0, 3.0])).relative_resolution()
@@ -237,6 +239,7 @@ def show(value: Value) -> str:
 
     Examples
     --------
+    >>> from claimbook.evidence import show
     >>> show(1 / 3), show((0.0, 0.5))
     ('0.333333', '[0, 0.5]')
     """

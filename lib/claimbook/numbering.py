@@ -35,6 +35,7 @@ def statement_of(number: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.numbering import statement_of
     >>> statement_of("Theorem 2.7 (first-layer blocks)"), statement_of("Proof of Theorem 4.7")
     ('Theorem 2.7', 'Theorem 4.7')
     >>> statement_of("C1, several neurons"), statement_of("Chapter 14, Equation 1.2")

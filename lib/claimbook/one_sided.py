@@ -93,6 +93,8 @@ def mean_exceeds(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook import Control, mean_exceeds
     >>> x = 1 + np.random.default_rng(1).normal(size=100)
     >>> evidence = mean_exceeds("mean", samples=x, bound=0, control=Control("-1", samples=x - 1))
     >>> evidence.passed, evidence.control.rejected
@@ -118,6 +120,8 @@ def mean_below(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook import Control, mean_below
     >>> x = np.random.default_rng(1).normal(size=100)
     >>> mean_below("mean", samples=x, bound=1, control=Control("+1", samples=x + 1)).passed
     True
@@ -168,6 +172,7 @@ def share_exceeds(
 
     Examples
     --------
+    >>> from claimbook import Control, share_exceeds
     >>> print(share_exceeds("heads", successes=80, trials=100, bound=0.5,
     ...     control=Control("fair coin", successes=52)).method)
     one-sided Clopper-Pearson: lower bound 0.569; 74 of 100 needed
@@ -191,6 +196,7 @@ def share_below(
 
     Examples
     --------
+    >>> from claimbook import Control, share_below
     >>> share_below("heads", successes=10, trials=100, bound=0.5,
     ...     control=Control("fair coin", successes=48)).passed
     True
@@ -247,6 +253,7 @@ def estimate_exceeds(
 
     Examples
     --------
+    >>> from claimbook import Control, estimate_exceeds
     >>> estimate_exceeds("midpoint", estimate=2.0, error=0.1, bound=1.0,
     ...     control=Control("other network", estimate=1.1)).passed
     True
@@ -272,6 +279,7 @@ def estimate_below(
 
     Examples
     --------
+    >>> from claimbook import Control, estimate_below
     >>> estimate_below("midpoint", estimate=2.0, error=0.1, bound=3.0, freedom=50,
     ...     control=Control("other network", estimate=2.9)).passed
     True

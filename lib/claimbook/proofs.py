@@ -86,6 +86,7 @@ def worst(claims: Iterable[Mapping[str, Any]]) -> Finding | None:
 
     Examples
     --------
+    >>> from claimbook.proofs import worst
     >>> worst([{"verdict": "corrected"}, {"verdict": "partial"}, {"verdict": "confirmed"}])
     'partial'
     """
@@ -98,6 +99,7 @@ def ground(claims: Iterable[Mapping[str, Any]]) -> Ground:
 
     Examples
     --------
+    >>> from claimbook.proofs import ground
     >>> ground([{"verdict": "data"}]), ground([])
     ('undecided', 'undecided')
     """
@@ -126,6 +128,7 @@ def graph(
 
     Examples
     --------
+    >>> from claimbook.proofs import graph
     >>> lemma = {"id": "A-L1", "number": "Lemma 1", "verdict": "false"}
     >>> theorem = {"id": "A-T2", "number": "Theorem 2", "verdict": "confirmed"}
     >>> found = graph("A", [lemma, theorem], {"Theorem 2": ["Lemma 1"]})

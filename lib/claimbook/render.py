@@ -55,6 +55,7 @@ def number(value: Value, digits: int = 6) -> str:
 
     Examples
     --------
+    >>> from claimbook.render import number
     >>> number(-1e-06), number((0.0, 1 / 3), digits=2)
     ('−1e−6', '[0, 0.33]')
     """
@@ -70,6 +71,7 @@ def excludes(item: Evidence) -> str:
 
     Examples
     --------
+    >>> from claimbook.render import excludes
     >>> from claimbook import Control, identity
     >>> wrong = Control("doubled", observed=2.0)
     >>> excludes(identity("pi", observed=3.14, expected=3.141, tolerance=0.01, control=wrong))

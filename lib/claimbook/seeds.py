@@ -291,6 +291,7 @@ def summary(tallies: Mapping[str, Tally]) -> str:
 
     Examples
     --------
+    >>> from claimbook.seeds import Tally, summary
     >>> summary({"a/b": Tally("", seeds=[1, 2], expected={1: 4e-5, 2: 6e-5})})
     '2 runs of chapters, 0 failures of checks, expected at most 0.0001'
     """
@@ -309,6 +310,7 @@ def largest(tallies: Mapping[str, Tally]) -> tuple[float, int]:
 
     Examples
     --------
+    >>> from claimbook.seeds import Tally, largest
     >>> largest({"a": Tally("", [1, 2], {1: 1e-4, 2: 3e-4}), "b": Tally("", [1], {1: 1e-4})})
     (0.0003, 2)
     """

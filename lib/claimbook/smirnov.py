@@ -31,6 +31,7 @@ def tail(height: int, n: int, m: int) -> float:
 
     Examples
     --------
+    >>> from claimbook.smirnov import tail
     >>> tail(4, 2, 2)  # complete separation: 2 of the 6 orders
     0.3333333333333333
     """

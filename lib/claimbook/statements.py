@@ -137,6 +137,7 @@ def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]
 
     Examples
     --------
+    >>> from claimbook.statements import references
     >>> found = references("See BGJ Theorem 2.2 and Lemmas 8.1-8.3 (BGJ (3.3)).", {"BGJ": []})
     >>> [item.number for item in found]
     ['Theorem 2.2', 'Lemma 8.1', 'Lemma 8.2', 'Lemma 8.3', 'Equation 3.3']
@@ -285,6 +286,7 @@ def search(query: str, statements: Mapping[Reference, Statement]) -> list[Statem
 
     Examples
     --------
+    >>> from claimbook.statements import Reference, Statement, search
     >>> search("Lemma 1", {Reference("A", "Lemma 1"): Statement(Reference("A", "Lemma 1"))})[0]
     Statement(reference=Reference(source='A', number='Lemma 1'), claims=[], functions=[], tests=[])
     """
@@ -345,6 +347,7 @@ def plain(text: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.statements import plain
     >>> plain(r"At $\delta_{NN}$ the"), plain("delta_NN")
     ('at delta_nn the', 'delta_nn')
     """

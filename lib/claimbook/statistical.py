@@ -97,6 +97,8 @@ def mean_equals(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook import Control, mean_equals
     >>> x = np.random.default_rng(1).normal(size=1000)
     >>> mean_equals("mean", samples=x, expected=0, control=Control("shift", expected=1)).passed
     True
@@ -209,6 +211,8 @@ def median_equals(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook import Control, median_equals
     >>> x = np.random.default_rng(1).standard_cauchy(1000)
     >>> median_equals("median", samples=x, expected=0, control=Control("1", expected=1)).passed
     True
@@ -735,6 +739,8 @@ def rate(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook import Control, rate
     >>> d = np.array([100, 200, 400, 800])
     >>> evidence = rate("remainder", sizes=d, values=3 / d + 1 / d**2, exponent=-1,
     ...     tolerance=0.02, control=Control("root", exponent=-0.5))

@@ -36,6 +36,8 @@ def skewness(data: Array) -> float:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from claimbook.student import skewness
     >>> x = np.random.default_rng(1).standard_exponential((5000, 3))
     >>> 1.8 < skewness(x) < 2.4
     True
@@ -70,6 +72,8 @@ def tail(n: int, critical: float, skew: float) -> tuple[float, float]:
     --------
     Nearly Gaussian samples have nearly the nominal level, skewed ones a hundred times it:
 
+    >>> from scipy import stats
+    >>> from claimbook.student import tail
     >>> critical = stats.t.isf(1e-4, 23)
     >>> low, high = tail(24, critical, 0.0)
     >>> 0.5e-4 < low < 2e-4 and 0.5e-4 < high < 2e-4

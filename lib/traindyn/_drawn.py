@@ -42,6 +42,8 @@ def table(figure: Figure) -> str:
 
     Examples
     --------
+    >>> from matplotlib.figure import Figure
+    >>> from traindyn._drawn import table
     >>> figure = Figure()
     >>> _ = figure.add_subplot().plot([1, 2], [3, 4.5], label="loss")
     >>> print(table(figure), end="")

@@ -64,6 +64,7 @@ class Activation:
 
     Examples
     --------
+    >>> from traindyn.activations import GELU
     >>> import numpy as np
     >>> GELU.value(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
@@ -215,6 +216,7 @@ def softplus(sharpness: float = 1.0) -> Activation:
 
     Examples
     --------
+    >>> from traindyn.activations import softplus
     >>> import numpy as np
     >>> smooth = softplus(20.0)
     >>> bool(abs(smooth.value(np.array([1.0])) - 1.0) < 1e-9)
@@ -260,6 +262,8 @@ def largest_curvature(activation: Activation) -> tuple[float, float]:
     --------
     At :math:`1 / \sqrt 2`, :math:`\sqrt{8 / (\pi e)}`:
 
+    >>> import numpy as np
+    >>> from traindyn.activations import ERF, largest_curvature
     >>> point, value = largest_curvature(ERF)
     >>> bool(abs(abs(point) - 0.5**0.5) < 1e-6), round(value**2 * np.pi * np.e, 10)
     (True, 8.0)

@@ -211,6 +211,7 @@ def check(
 
     Examples
     --------
+    >>> from traindyn.conformance import check
     >>> from traindyn.problems import SpikedTensor
     >>> report = check(SpikedTensor(2, 200, signal=2.0), parts=("drift",), rng=0)
     >>> report.passed

@@ -85,6 +85,8 @@ def style(theme: Theme = LIGHT) -> Iterator[None]:
 
     Examples
     --------
+    >>> import matplotlib as mpl
+    >>> from traindyn.figures import DARK, style
     >>> with style(DARK):
     ...     mpl.rcParams["text.color"] == DARK.foreground
     True

@@ -59,6 +59,7 @@ class Rule:
 
     Examples
     --------
+    >>> from traindyn.gaussian import Rule
     >>> import numpy as np
     >>> three = Rule(np.sqrt(3) * np.array([[-1.0], [0.0], [1.0]]), np.array([1, 4, 1]) / 6)
     >>> np.allclose(three.expect(three.nodes[:, 0] ** 4), 3)
@@ -149,6 +150,7 @@ def gauss_hermite(dim: int, order: int) -> Rule:
 
     Examples
     --------
+    >>> from traindyn.gaussian import gauss_hermite
     >>> import numpy as np
     >>> cubic = gauss_hermite(2, 3)
     >>> z = cubic.nodes
@@ -192,6 +194,7 @@ def sobol(dim: int, n: int, *, rng: RNG) -> Rule:
 
     Examples
     --------
+    >>> from traindyn.gaussian import sobol
     >>> pairs = sobol(3, 64, rng=0)
     >>> float(abs(pairs.expect(pairs.nodes**3)).max()) < 1e-14
     True
@@ -229,6 +232,7 @@ def rule(dim: int, *, size: int = 2**13, rng: RNG = 0) -> Rule:
 
     Examples
     --------
+    >>> from traindyn.gaussian import rule
     >>> rule(2, size=1000).size, rule(9, size=1000).size
     (961, 512)
     """
@@ -288,6 +292,7 @@ def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:
 
     Examples
     --------
+    >>> from traindyn.gaussian import symmetric_sqrt
     >>> import numpy as np
     >>> np.round(symmetric_sqrt([[2.0, 2.0], [2.0, 2.0]]), 12)
     array([[1., 1.],

@@ -60,6 +60,7 @@ def slider(
 
     Examples
     --------
+    >>> from traindyn.interactive import grid, slider
     >>> grid(slider("signal", "signal λ", start=0.5, stop=1, step=0.25, value=1))
     [0.5, 0.75, 1.0]
     """
@@ -93,6 +94,7 @@ def choice(
 
     Examples
     --------
+    >>> from traindyn.interactive import choice, grid
     >>> grid(choice("beta", "inverse temperature β", [1, 4], value=4))
     [1, 4]
     """
@@ -155,6 +157,8 @@ def chart(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.interactive import chart, choice
     >>> beta = choice("beta", "inverse temperature β", [1, 4], value=4)
     >>> dots = chart([beta], {1: {"m": [[0.123456, np.nan]]}, 4: {"m": [[1, 2]]}})
     >>> dots.data.values

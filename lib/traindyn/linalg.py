@@ -211,6 +211,8 @@ def top_eigenpairs(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.linalg import top_eigenpairs
     >>> matrix = np.diag([3.0, -5.0, 1.0, 0.5])
     >>> top_eigenpairs(matrix, 2).eigenvalues
     array([-5.,  3.])
@@ -265,6 +267,8 @@ def alignment(vectors: ArrayLike, basis: ArrayLike) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.linalg import alignment
     >>> round(float(alignment([3.0, 4.0, 0.0], np.eye(3)[:, :1])), 12)
     0.6
     """

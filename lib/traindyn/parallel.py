@@ -135,6 +135,7 @@ def map_ordered(
 
     Examples
     --------
+    >>> from traindyn.parallel import map_ordered
     >>> map_ordered(abs, [-1, 2, -3], workers=2)
     [1, 2, 3]
     """
@@ -169,6 +170,7 @@ def map_replicas(
 
     Examples
     --------
+    >>> from traindyn.parallel import map_replicas
     >>> draws = map_replicas(lambda rng: float(rng.random()), 3, rng=1)
     >>> draws == map_replicas(lambda rng: float(rng.random()), 3, rng=1, workers=2)
     True
@@ -223,6 +225,7 @@ def sweep(
 
     Examples
     --------
+    >>> from traindyn.parallel import sweep
     >>> def scaled_draw(scale, rng):
     ...     return scale * rng.random()
     >>> small, large = sweep(scaled_draw, [{"scale": 1.0}, {"scale": 2.0}], rng=0)

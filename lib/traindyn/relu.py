@@ -79,6 +79,7 @@ def bivariate_cdf(x: ArrayLike, y: ArrayLike, correlation: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.relu import bivariate_cdf
     >>> bivariate_cdf(0.0, 0.0, [-1.0, 0.0, 0.5, 1.0]).round(12).tolist()
     [0.0, 0.25, 0.333333333333, 0.5]
     """
@@ -119,6 +120,7 @@ def rectified_moment(mean: ArrayLike, deviation: ArrayLike, order: int) -> Array
     --------
     Half of the moments of a standard normal variable, and a constant:
 
+    >>> from traindyn.relu import rectified_moment
     >>> rectified_moment(0.0, 1.0, 4).item(), rectified_moment(-2.0, 0.0, 1).item()
     (1.5, 0.0)
     """
@@ -176,6 +178,7 @@ def pair_moment(
     --------
     At zero means, :math:`(r (\pi / 2 + \arcsin r) + q) / (2 \pi)`:
 
+    >>> from traindyn.relu import pair_moment
     >>> pair_moment(0.0, 0.0, 1.0, 1.0, [-1.0, 0.0, 1.0]).round(6).tolist()
     [0.0, 0.159155, 0.5]
     """
@@ -223,6 +226,7 @@ def second_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.relu import second_moment
     >>> second_moment([0.0, 0.0], [[2.0, -2.0], [-2.0, 2.0]]).round(12).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -266,6 +270,7 @@ def fourth_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.relu import fourth_moment
     >>> fourth_moment([1.0], [[0.5]]).item()  # 1 + 6 / 2 + 3 / 4
     4.75
     """
@@ -304,6 +309,7 @@ def half_space(
 
     Examples
     --------
+    >>> from traindyn.relu import half_space
     >>> found = half_space([3.0, 0.0], [0.0, 1.0], 4.0)
     >>> found.probability.item(), found.noise.round(6).tolist()
     (0.5, [0.199471, 0.0])
@@ -372,6 +378,7 @@ def wedge(
     --------
     A quadrant, where the coordinates are independent:
 
+    >>> from traindyn.relu import wedge
     >>> wedge([1.0, 0.0], [0.0, 2.0], [0.0, 0.0], 1.0).second.round(6).tolist()
     [[0.25, 0.159155], [0.159155, 0.25]]
     """

@@ -51,6 +51,7 @@ class Trajectory(Generic[Statistics]):
 
     Examples
     --------
+    >>> from traindyn.trajectory import Trajectory
     >>> from typing import NamedTuple
     >>> import numpy as np
     >>> class Overlap(NamedTuple):
@@ -355,6 +356,7 @@ def whole_steps(times: ArrayLike, step_size: float) -> NDArray[np.int64]:
 
     Examples
     --------
+    >>> from traindyn.trajectory import whole_steps
     >>> whole_steps([0.0, 0.1, 1.0], 0.04)
     array([ 0,  2, 25])
     """
@@ -407,6 +409,7 @@ def first_passage(times: ArrayLike, values: ArrayLike, level: float) -> Array:
 
     Examples
     --------
+    >>> from traindyn.trajectory import first_passage
     >>> first_passage([0.0, 1.0, 2.0], [[0.1, 1.0, 4.0], [0.1, 0.1, 0.1]], 2.0).tolist()
     [1.5, inf]
     """

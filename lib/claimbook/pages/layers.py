@@ -58,6 +58,7 @@ def layers(uses: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
     Examples
     --------
+    >>> from claimbook.pages.layers import layers
     >>> layers({"theorem": ["lemma", "proposition"], "lemma": [], "proposition": ["lemma"]})
     {'theorem': 2, 'lemma': 0, 'proposition': 1}
     >>> layers({"theorem": ["fact", "claim"], "claim": ["lemma"], "fact": [], "lemma": []})
@@ -90,6 +91,7 @@ def reduced(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
     Examples
     --------
+    >>> from claimbook.pages.layers import reduced
     >>> reduced({"theorem": ["lemma", "proposition"], "proposition": ["lemma"], "lemma": []})
     {'theorem': ['proposition'], 'proposition': ['lemma'], 'lemma': []}
     """
@@ -294,6 +296,7 @@ def _increasing(values: Sequence[float]) -> list[float]:
 
     Examples
     --------
+    >>> from claimbook.pages.layers import _increasing
     >>> _increasing([1.0, 3.0, 2.0, 4.0])
     [1.0, 2.5, 2.5, 4.0]
     """

@@ -123,6 +123,7 @@ def _fold(number: str) -> list[str]:
 
     Examples
     --------
+    >>> from claimbook.pages.map import _fold
     >>> _fold("Fixed points in the proof of Theorem 2"), _fold("Theorem 2.3")
     (['Fixed points in', 'the proof of Thm 2'], ['Thm 2.3'])
     """
@@ -167,6 +168,8 @@ def describe(node: Node) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.map import describe
+    >>> from claimbook.proofs import Node
     >>> describe(Node("A", "Lemma 1", (), False, {}, (), "confirmed", ()))
     'Lemma 1: not among the claims'
     """

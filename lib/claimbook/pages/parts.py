@@ -54,6 +54,7 @@ def anchor(prefix: str, id: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.parts import anchor
     >>> anchor("claim", "BGHJ-T2.3")
     'claim-bghj-t2-3'
     """
@@ -73,6 +74,7 @@ def formula(written: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.parts import formula
     >>> formula(r"\dot m=-m")
     '$$\n\\dot m=-m\n$$'
     >>> formula(r"R=0\text{ for every }k\ge3")
@@ -135,6 +137,7 @@ def paragraph(written: str, lead: str = "") -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.parts import paragraph
     >>> paragraph("The `path` is *not* short.", "Why:")
     '<p class="td-tex"><em>Why:</em> The <code>path</code> is <em>not</em> short.</p>'
     >>> paragraph("See {doc}`ledger`.")
@@ -214,6 +217,7 @@ def numerically(number: str) -> list[tuple[int, str]]:
 
     Examples
     --------
+    >>> from claimbook.pages.parts import numerically
     >>> sorted(["Figure B.1", "Figure 10", "Figure 9"], key=numerically)
     ['Figure 9', 'Figure 10', 'Figure B.1']
     """
@@ -226,6 +230,7 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.parts import duration
     >>> duration(4.26), duration(75), duration(3700)
     ('4.3 s', '1 min 15 s', '1 h 1 min')
     """

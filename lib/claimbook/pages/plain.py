@@ -65,6 +65,7 @@ def plain(written: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.plain import plain
     >>> plain(r"For $\delta>\delta_{\rm NN}$ the overlap is of order $\sqrt{d}/n^{1/2}$.")
     'For δ > δ_NN the overlap is of order √d/n^(1/2).'
     >>> plain(r"The rate $\frac{1}{2k}$, with $\dot m=-m^2$ and {doc}`ledger`.")
@@ -88,6 +89,7 @@ def tex(formula: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.pages.plain import tex
     >>> tex(r"\|K_t-K_0\|\le C\,m^{-1/2}"), tex(r"\lambda_1(\hat\Sigma)")
     ('‖K_t − K_0‖ ≤ C m^(−1/2)', 'λ_1(Σ̂)')
     """

@@ -53,6 +53,8 @@ def name(source: Path, book: Path) -> str:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from claimbook.run.chapters import name
     >>> name(Path("book/alignment/beyond.md"), Path("book"))
     'alignment/beyond'
     """

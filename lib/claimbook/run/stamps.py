@@ -63,6 +63,7 @@ def code(text: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.run.stamps import code
     >>> code("# Title\n```{code-cell} ipython3\n:tags: [parameters]\n\nseed = 1\n```\n")
     '\nseed = 1\n'
     """
@@ -105,6 +106,7 @@ def imports(source: str, package: str = "") -> tuple[Import, ...]:
 
     Examples
     --------
+    >>> from claimbook.run.stamps import imports
     >>> [item[:2] for item in imports("from . import a\nimport p.b", package="p")]
     [('p', 'a'), ('p.b', None)]
     """
@@ -141,6 +143,7 @@ def imported(source: str, package: str = "") -> set[str]:
 
     Examples
     --------
+    >>> from claimbook.run.stamps import imported
     >>> sorted(imported("from . import a", package="p")), sorted(imported("import p.b"))
     (['p', 'p.a'], ['p.b'])
     """
@@ -281,6 +284,7 @@ def meaning(source: str) -> str:
 
     Examples
     --------
+    >>> from claimbook.run.stamps import meaning
     >>> meaning("x = 1  # one") == meaning("'Numbers.'; x = 1")
     True
     """
@@ -378,6 +382,7 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
     Examples
     --------
+    >>> from claimbook.run.stamps import changes
     >>> changes({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
     ['a', 'b', 'c']
     """

@@ -73,6 +73,7 @@ def listed(toc: Any) -> Iterator[str]:
 
     Examples
     --------
+    >>> from claimbook.site.stage import listed
     >>> list(listed({"root": "a", "parts": [{"chapters": [{"file": "b"}]}]}))
     ['a', 'b']
     """

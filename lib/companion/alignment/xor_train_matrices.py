@@ -73,6 +73,10 @@ def propagators(
     --------
     Without second layer everything decays at the rate of the ridge:
 
+    >>> import numpy as np
+    >>> from companion.alignment.xor_train_matrices import propagators
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.xor(2, 50, precision=10.0, ridge=0.5)
     >>> still = Statistics(np.zeros((2, 2)), np.zeros((2, 2, 2)), np.tile(np.eye(2), (2, 1, 1)))
     >>> bool(np.allclose(propagators(problem, [0.0, 1.0], still)[0], np.exp(-0.5) * np.eye(2)))
@@ -134,6 +138,9 @@ def training_block(
     --------
     What has been seen is fitted better:
 
+    >>> import numpy as np
+    >>> from companion.alignment.xor_train_matrices import training_block
+    >>> from traindyn.problems import TwoLayerMixture
     >>> from traindyn.effective import ode
     >>> problem = TwoLayerMixture.xor(2, 100, precision=2.0, ridge=0.05)
     >>> start = problem.initial_statistics(v=[1.0, -1.0])

@@ -107,6 +107,8 @@ def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) ->
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.catapults.gradient_descent import directions, eigen_observer
     >>> from traindyn.catapults import TwoLayerModel, train
     >>> start = TwoLayerModel.initialise(64, 2, rng=0)
     >>> model, labels = TwoLayerModel(start), [1.0, -1.0]
@@ -172,6 +174,7 @@ def linear_losses(
 
     Examples
     --------
+    >>> from companion.catapults.gradient_descent import linear_losses
     >>> linear_losses([1.5, 0.5], [1.0, 1.0], step_size=1.0, steps=2).tolist()
     [[1.0, 1.0], [0.25, 0.25], [0.0625, 0.0625]]
     """
@@ -206,6 +209,7 @@ def descent_bound(
     --------
     Half a square, with its own curvature:
 
+    >>> from companion.catapults.gradient_descent import descent_bound
     >>> float(descent_bound(0.5, 1.0, step_size=0.5, curvature=1.0))
     0.125
     """
@@ -247,6 +251,8 @@ class RepeatedCatapults:
 
     Examples
     --------
+    >>> from companion.catapults.gradient_descent import RepeatedCatapults
+    >>> from traindyn.catapults import TrainingState
     >>> rule = RepeatedCatapults(2, ratio=1.5, wait=1)
     >>> rule(TrainingState(0, [1.0], [], 4.0))
     6.0

@@ -53,6 +53,7 @@ def draw_start(
 
     Examples
     --------
+    >>> from companion.catapults.one_example import draw_start
     >>> outputs, kernels = draw_start(10**12, 3, rng=0)
     >>> kernels.round(4).tolist()
     [1.0, 1.0, 1.0]
@@ -114,6 +115,7 @@ def reduced(
 
     Examples
     --------
+    >>> from companion.catapults.one_example import reduced
     >>> u, v, w = reduced(2.0, 1.5, step_size=2.0, coupling=0.25, label=1.0)
     >>> float(u), float(v), float(w)
     (4.0, 3.0, 2.0)
@@ -143,6 +145,7 @@ def jacobian(
 
     Examples
     --------
+    >>> from companion.catapults.one_example import jacobian
     >>> jacobian(0.0, 1.0, step_size=0.5, coupling=0.1, label=1.0).tolist()
     [[0.5, -0.0], [-0.2, 1.0]]
     """
@@ -187,6 +190,7 @@ def equilibria(
 
     Examples
     --------
+    >>> from companion.catapults.one_example import equilibria
     >>> for each in equilibria(step_size=2.5, coupling=1e-4, label=1.0, kernel=0.5):
     ...     print(each.name, each.eigenvalues.round(4).real.tolist(), each.unstable)
     interpolation [1.0, -0.25] False
@@ -234,6 +238,7 @@ def subcritical_drift(u: float, v: float, w: float = 0.0) -> float:
 
     Examples
     --------
+    >>> from companion.catapults.one_example import subcritical_drift
     >>> round(subcritical_drift(1.21e-6, 1.0, -0.44e-6) * 1e6, 3)
     -1.87
     """

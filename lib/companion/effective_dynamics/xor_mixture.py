@@ -97,6 +97,8 @@ def gram_gradient(noise_parts: Array, j: int, k: int) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.xor_mixture import gram_gradient
     >>> gram_gradient(np.array([[1.0, 0.0], [0.0, 2.0]]), 0, 1).tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
@@ -127,6 +129,7 @@ def component_count(width: int, *, classes: int = 4) -> int:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.xor_mixture import component_count
     >>> [component_count(width) for width in range(1, 7)]
     [5, 17, 35, 39, 16, 16]
     """
@@ -157,6 +160,9 @@ def quarter_circles(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.xor_mixture import quarter_circles
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.xor(4, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(1.5))
     >>> base = quarter_circles(problem, radius * np.array([0.6, 0.8, -0.8, -0.6]))

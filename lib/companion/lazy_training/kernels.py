@@ -120,6 +120,7 @@ def term_variance(x: ArrayLike, *, activation: Activation, bias: float = 0.0) ->
     --------
     For u of variance one, ``E[relu(u)^4] - E[relu(u)^2]^2 = 3/2 - 1/4``:
 
+    >>> from companion.lazy_training.kernels import term_variance
     >>> from traindyn.activations import RELU
     >>> term_variance([[1.0]], activation=RELU).tolist()
     [[1.25]]
@@ -172,6 +173,8 @@ def circle_coefficients(frequencies: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.lazy_training.kernels import circle_coefficients
     >>> (circle_coefficients([0, 2]) * np.pi**2).round(12).tolist()
     [2.0, 0.444444444444]
     """

@@ -63,6 +63,7 @@ def information_exponent(target: Target, *, largest: int = 8, tolerance: float =
 
     Examples
     --------
+    >>> from companion.phase_transitions.easy_and_hard import information_exponent
     >>> from traindyn.problems.multi_index import phase_retrieval, polynomial
     >>> information_exponent(phase_retrieval()).order
     2
@@ -111,6 +112,7 @@ def generative_exponent(
 
     Examples
     --------
+    >>> from companion.phase_transitions.easy_and_hard import generative_exponent
     >>> from traindyn.problems.multi_index import polynomial
     >>> generative_exponent(polynomial({(3,): 1.0, (1,): -3.0})).order
     1
@@ -180,6 +182,7 @@ def symmetric_pair(
 
     Examples
     --------
+    >>> from companion.phase_transitions.easy_and_hard import symmetric_pair
     >>> import numpy as np
     >>> symmetric_pair(lambda a, b: a * b**2).signal(np.array([[1.0, 2.0]]))
     array([3.])

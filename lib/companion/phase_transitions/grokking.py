@@ -91,6 +91,9 @@ def many_samples(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.phase_transitions.grokking import many_samples
+    >>> from traindyn.problems.multi_index import MultiIndex
     >>> found = many_samples(MultiIndex(), 100, step_size=0.5)
     >>> round(np.diff(found.gap)[-1] / 0.5, 3), round(found.push[-1], 3)
     (np.float64(0.121), np.float64(0.121))

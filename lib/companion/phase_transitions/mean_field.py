@@ -91,6 +91,8 @@ def measure(
 
     Examples
     --------
+    >>> from companion.phase_transitions.mean_field import measure
+    >>> from traindyn.problems.multi_index import MultiIndex
     >>> problem = MultiIndex()
     >>> data = problem.sample(400, 100, rng=0)
     >>> start = problem.initial(100, rng=1)

@@ -60,6 +60,7 @@ def agop(gradients: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.catapults import agop
     >>> agop([[1.0, 0.0], [1.0, 2.0]]).tolist()
     [[1.0, 1.0], [1.0, 2.0]]
     """
@@ -87,6 +88,8 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
     --------
     The isotropic matrix against two directions of a hundred:
 
+    >>> import numpy as np
+    >>> from traindyn.catapults import alignment
     >>> round(alignment(np.eye(100), np.diag([1.0, 1.0] + [0.0] * 98)), 4)
     0.1414
     """
@@ -184,6 +187,8 @@ def target(name: str, dimension: int) -> Target:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.catapults import target
     >>> np.linalg.eigvalsh(target("rank-3", 12).egop)[-4:].round(6).tolist()
     [0.0, 4.0, 10.0, 24.0]
     """

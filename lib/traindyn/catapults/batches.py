@@ -38,6 +38,7 @@ def batch_order(
 
     Examples
     --------
+    >>> from traindyn.catapults import batch_order
     >>> sorted(batch_order(4, 2, 2, rng=0).ravel().tolist())
     [0, 1, 2, 3]
     """

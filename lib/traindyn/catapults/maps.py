@@ -179,6 +179,7 @@ def iterate(
     --------
     The loss rises by four orders of magnitude, and the kernel falls below 2 / step size:
 
+    >>> from traindyn.catapults import iterate
     >>> orbit = iterate(0.1, 1.0, step_size=2.5, coupling=1e-6, steps=200)
     >>> bool(orbit.losses.max() > 1e4 * orbit.losses[0]), bool(orbit.losses[-1] < 1e-9)
     (True, True)
@@ -228,6 +229,7 @@ def fate(
 
     Examples
     --------
+    >>> from traindyn.catapults import fate
     >>> found = fate(0.1, 1.0, step_size=[1.5, 2.5, 4.5], coupling=1e-6)
     >>> found.converged.tolist(), found.diverged.tolist()
     ([True, True, False], [-1, -1, 11])
@@ -267,6 +269,7 @@ def reduced_step(u: ArrayLike, v: ArrayLike, w: ArrayLike = 0.0) -> Reduced:
     --------
     An unstable equilibrium:
 
+    >>> from traindyn.catapults import reduced_step
     >>> [float(z) for z in reduced_step(4.0, 4.5, 0.5)[:2]]
     [4.0, 4.5]
     """
@@ -308,6 +311,7 @@ def limit_orbits(excess: float, *, phases: int = 64, start: float = 1e-14) -> tu
 
     Examples
     --------
+    >>> from traindyn.catapults import limit_orbits
     >>> peaks, ends = limit_orbits(0.1)
     >>> round(float(peaks.mean() / 0.005), 3), round(float(ends.mean()), 3)
     (1.068, 1.893)

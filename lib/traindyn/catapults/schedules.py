@@ -65,6 +65,7 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[TrainingState], flo
 
     Examples
     --------
+    >>> from traindyn.catapults import TrainingState, step_sizes
     >>> rule = step_sizes([(0, 0.5), (10, 1.0)], 20)
     >>> [rule(TrainingState(t, [], [], None)) for t in (0, 9, 10, 19)]
     [0.5, 0.5, 1.0, 1.0]

@@ -39,6 +39,7 @@ def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:
 
     Examples
     --------
+    >>> from traindyn.catapults import leading_eigenpairs
     >>> leading_eigenpairs([[1.0, 0.0], [0.0, 5.0]], 1)[0].tolist()
     [5.0]
     """
@@ -81,6 +82,8 @@ def batch_threshold(step_size: float, *, diagonal: float, off_diagonal: float) -
     --------
     A two-layer network at half the critical step size of all examples:
 
+    >>> import numpy as np
+    >>> from traindyn.catapults import batch_threshold
     >>> round(batch_threshold(np.pi, diagonal=1.0, off_diagonal=1 / (2 * np.pi)), 4)
     5.2832
     """

@@ -296,6 +296,8 @@ def train(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.catapults import train
     >>> from traindyn.catapults import TwoLayerModel
     >>> start = TwoLayerModel.initialise(64, 2, rng=0)
     >>> run = train(TwoLayerModel(start), start, np.eye(2), [1.0, -1.0], step_size=0.5, steps=100)

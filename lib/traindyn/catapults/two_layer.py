@@ -83,6 +83,7 @@ def kernel_rate(level: float) -> float:
 
     Examples
     --------
+    >>> from traindyn.catapults import kernel_rate
     >>> kernel_rate(1.0) < 1e-9, round(kernel_rate(1.5), 4), round(kernel_rate(0.5), 4)
     (True, 0.0484, 0.0882)
     """
@@ -116,6 +117,8 @@ class TwoLayerModel:
     --------
     All three agree at the point of expansion:
 
+    >>> import numpy as np
+    >>> from traindyn.catapults import TwoLayerModel
     >>> start = TwoLayerModel.initialise(8, 3, rng=1)
     >>> inputs = np.eye(3)
     >>> models = [TwoLayerModel(start, kind) for kind in ("network", "quadratic", "linear")]

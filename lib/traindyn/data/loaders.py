@@ -59,6 +59,8 @@ def digits(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.data import digits
     >>> found = digits(classes=(3, 8), samples=100, scale="standard", rng=1)
     >>> found.inputs.shape, found.shape, found.names
     ((100, 64), (8, 8), ('3', '8'))

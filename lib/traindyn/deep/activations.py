@@ -67,6 +67,8 @@ def resolve(activation: str | Activation, *, name: str = "activation") -> Activa
 
     Examples
     --------
+    >>> import jax.numpy as jnp
+    >>> from traindyn.deep import resolve
     >>> resolve("tanh") is jnp.tanh
     True
     >>> resolve(jnp.sign)

@@ -282,6 +282,7 @@ def narrow(network: Network, sizes: Sequence[int]) -> Network:
 
     Examples
     --------
+    >>> from traindyn.deep import narrow
     >>> from traindyn.deep import fully_connected
     >>> wide = fully_connected([3, 8, 8, 1])
     >>> network = narrow(wide, [2, 5])

@@ -77,6 +77,8 @@ class LossHessian:
     --------
     A linear model, whose kernel tells all:
 
+    >>> import numpy as np
+    >>> from traindyn.deep import LossHessian
     >>> import jax.numpy as jnp
     >>> inputs = np.diag([1.0, 2.0])
     >>> hessian = LossHessian(lambda weights, batch: batch @ weights)

@@ -187,6 +187,8 @@ def hessian_norms(
     --------
     With two layers of ReLU, ``|x| / sqrt(m d)`` whatever the weights:
 
+    >>> import numpy as np
+    >>> from traindyn.deep import hessian_norms
     >>> from traindyn.deep import fully_connected
     >>> network = fully_connected([4, 25, 1], activation="relu")
     >>> found = hessian_norms(network, network.initial(rng=1), np.ones(4))

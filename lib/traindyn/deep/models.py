@@ -59,6 +59,8 @@ class Model:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.deep import perceptron
     >>> model = perceptron([3, 32, 1])
     >>> weights = model.initial(rng=0)
     >>> batch = model.prepare(np.ones((5, 3)))

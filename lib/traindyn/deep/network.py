@@ -119,6 +119,7 @@ class Network:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from traindyn.deep import fully_connected
     >>> network = fully_connected([3, 64, 64, 1])
     >>> network.parameters, network.width, network.depth

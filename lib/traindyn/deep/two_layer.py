@@ -56,6 +56,7 @@ class TwoLayerNorm:
 
     Examples
     --------
+    >>> from traindyn.deep import TwoLayerNorm
     >>> law = TwoLayerNorm("tanh", 64)
     >>> median = law.quantile(0.5)
     >>> round(float(law.cdf(median)), 6), round(8 * median, 3)

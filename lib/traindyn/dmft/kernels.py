@@ -319,6 +319,7 @@ def solve(
 
     Examples
     --------
+    >>> from traindyn.dmft import solve
     >>> from traindyn.problems.multi_index import MultiIndex
     >>> found = solve(MultiIndex(), 2, sample_ratio=4.0, step_size=0.5, rng=0, paths=4000)
     >>> found.kernels.correlation[2, 2, 0, 0].round(1)

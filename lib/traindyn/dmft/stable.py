@@ -118,6 +118,7 @@ def stable_limit(
 
     Examples
     --------
+    >>> from traindyn.dmft import stable_limit
     >>> from traindyn.problems.multi_index import MultiIndex
     >>> limit = stable_limit(MultiIndex(second_layer=[8.0]), 5.0)
     >>> limit.stable, round(limit.q, 2)
@@ -172,6 +173,7 @@ def stable_threshold(
 
     Examples
     --------
+    >>> from traindyn.dmft import stable_threshold
     >>> from traindyn.problems.multi_index import MultiIndex
     >>> round(stable_threshold(MultiIndex(second_layer=[8.0]), 7.0).sample_ratio, 2)
     5.95

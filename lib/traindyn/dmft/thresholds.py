@@ -61,6 +61,8 @@ def initial_threshold(
 
     Examples
     --------
+    >>> from traindyn.dmft import initial_threshold
+    >>> from traindyn.problems.multi_index import MultiIndex
     >>> round(initial_threshold(MultiIndex()), 2)
     1.69
     """

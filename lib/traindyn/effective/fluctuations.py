@@ -111,6 +111,7 @@ def fixed_point_noise(
 
     Examples
     --------
+    >>> from traindyn.effective import fixed_point_noise
     >>> from traindyn.effective import find
     >>> from traindyn.problems import SpikedTensor
     >>> problem = SpikedTensor(3, 100, signal=5.0)

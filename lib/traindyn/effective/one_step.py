@@ -130,6 +130,7 @@ def measure(
 
     Examples
     --------
+    >>> from traindyn.effective.one_step import measure
     >>> from traindyn.problems import SpikedTensor
     >>> problem = SpikedTensor(2, 1000, signal=1.5)
     >>> start = problem.initial_statistics()

@@ -77,6 +77,7 @@ def solve(
     --------
     The law of an Ornstein-Uhlenbeck process:
 
+    >>> from traindyn.effective.sde import solve
     >>> import numpy as np
     >>> from traindyn.diffusion import LinearDiffusion
     >>> line = LinearDiffusion(("x",), np.array([[-1.0]]), np.array([[2.0]]))

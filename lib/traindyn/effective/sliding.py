@@ -91,6 +91,7 @@ def solve(
     --------
     A ball pressed against the wall u = 0 by the velocity ``-sign(u)``, then carried away:
 
+    >>> from traindyn.effective.sliding import solve
     >>> import numpy as np
     >>> def field(u, sides):
     ...     return np.stack([u[1] - sides[:, 0], np.ones(len(sides))], axis=-1)
@@ -165,6 +166,9 @@ def solve_limit(
 
     Examples
     --------
+    >>> from traindyn.effective.sliding import solve_limit
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> import numpy as np
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> start = Statistics(np.array([0.6, -0.2]), np.zeros((2, 1)), np.eye(2))

@@ -90,6 +90,7 @@ def dual_moments(
     --------
     The ReLU at correlation one, zero and minus one:
 
+    >>> from traindyn.kernels import dual_moments
     >>> from traindyn.activations import RELU
     >>> found = dual_moments(RELU, [[2.0, 0.0, -2.0]], [4.0], [1.0, 1.0, 1.0])
     >>> found.value.round(6).tolist(), found.slope.round(6).tolist()
@@ -156,6 +157,7 @@ def own_moments(activation: Activation, variance: ArrayLike, *, order: int = _OR
 
     Examples
     --------
+    >>> from traindyn.kernels import own_moments
     >>> from traindyn.activations import ERF
     >>> own_moments(ERF, [0.5]).value.round(12).tolist()  # (2 / pi) arcsin(1 / 2)
     [0.333333333333]
@@ -208,6 +210,7 @@ def hermite_coefficients(
 
     Examples
     --------
+    >>> from traindyn.kernels import hermite_coefficients
     >>> from traindyn.activations import QUADRATIC
     >>> hermite_coefficients(QUADRATIC, 3).round(12).tolist()  # z^2 = 1 + sqrt(2) h_2
     [1.0, 0.0, 1.414213562373]

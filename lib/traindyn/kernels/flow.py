@@ -52,6 +52,8 @@ class KernelFlow:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.kernels import KernelFlow
     >>> flow = KernelFlow([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
     >>> flow.rates.tolist(), flow.outputs([0.0, np.inf]).tolist()
     ([0.5, 1.0], [[0.0, 0.0], [1.0, 1.0]])

@@ -93,6 +93,7 @@ def infinite_width(
     A bias-free ReLU halves the variance in each layer, and a unit vector has
     :math:`K^{(L)} = L 2^{1-L} |x|^2 / n_0`:
 
+    >>> from traindyn.kernels import infinite_width
     >>> from traindyn.activations import RELU
     >>> found = infinite_width([[1.0, 1.0]], depth=3, activation=RELU)
     >>> found.nngp.round(12).tolist(), found.ntk.round(12).tolist()

@@ -103,6 +103,8 @@ class TwoLayer:
     --------
     Paired neurons cancel:
 
+    >>> import numpy as np
+    >>> from traindyn.kernels import TwoLayer
     >>> from traindyn.activations import ERF
     >>> net = TwoLayer(3, 8, ERF, scale=5.0)
     >>> theta = net.initialise(paired=True, rng=0)

@@ -172,6 +172,7 @@ def wishart_bidiagonal(dimension: int, samples: int, replicas: int = 1, *, rng: 
 
     Examples
     --------
+    >>> from traindyn.laws import wishart_bidiagonal
     >>> factor = wishart_bidiagonal(30, 60, 2000, rng=1)
     >>> expected = 30 / (60 - 30 - 1)  # E tr (G G^T)^-1
     >>> bool(abs(factor.inverse_trace().mean() / expected - 1) < 0.02)

@@ -70,6 +70,8 @@ class HardSubspace:
     --------
     The optimal weights of phase retrieval have their threshold at sample ratio = 1/2:
 
+    >>> import numpy as np
+    >>> from traindyn.laws import HardSubspace
     >>> from traindyn.gaussian import gauss_hermite
     >>> rule, sample_ratio = gauss_hermite(1, 64), 2.0
     >>> s = rule.nodes[:, 0]

@@ -34,6 +34,7 @@ class MarchenkoPastur:
 
     Examples
     --------
+    >>> from traindyn.laws import MarchenkoPastur
     >>> law = MarchenkoPastur(0.25)
     >>> law.edges
     (0.25, 2.25)
@@ -139,6 +140,7 @@ class MarchenkoPastur:
 
         Examples
         --------
+        >>> from traindyn.laws import MarchenkoPastur
         >>> law = MarchenkoPastur(2.0)
         >>> law.quantile([0.5, 1.0]).round(4), law.cdf(law.quantile(0.8)).round(12)
         (array([0.    , 5.8284]), np.float64(0.8))
@@ -216,6 +218,7 @@ class MarchenkoPastur:
 
         Examples
         --------
+        >>> from traindyn.laws import MarchenkoPastur
         >>> MarchenkoPastur(0.5).stieltjes_derivative(0.0).round(12)  # 1 / (1 - c)^3
         np.float64(8.0)
         """

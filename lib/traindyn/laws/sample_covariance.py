@@ -52,6 +52,8 @@ class SampleCovariance:
     --------
     The identity gives back the law of Marchenko and Pastur.
 
+    >>> import numpy as np
+    >>> from traindyn.laws import SampleCovariance
     >>> from traindyn.laws import MarchenkoPastur
     >>> law = SampleCovariance(np.ones(3), ratio=0.5)
     >>> law.edges.round(12), law.stieltjes(-1.0).round(12)
@@ -203,6 +205,8 @@ class SampleCovariance:
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from traindyn.laws import SampleCovariance
         >>> print(round(SampleCovariance(np.ones(2), 3.0).effective_ridge(0.0), 12))
         2.0
         """

@@ -158,6 +158,8 @@ class WeightedMarchenkoPastur:
     --------
     Equal weights give the classical law.
 
+    >>> import numpy as np
+    >>> from traindyn.laws import WeightedMarchenkoPastur
     >>> law = WeightedMarchenkoPastur([2.0], ratio=0.25)
     >>> law.edges.round(12)
     array([0.5, 4.5])

@@ -220,6 +220,7 @@ def require(problem: Any, room: str, *names: str) -> None:
 
     Examples
     --------
+    >>> from traindyn.problems.base import require
     >>> require(object(), "effective.ode.solve", "drift")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...

@@ -33,6 +33,7 @@ class PopulationBlock:
 
     Examples
     --------
+    >>> from traindyn.problems.population_block import PopulationBlock
     >>> import numpy as np
     >>> block = PopulationBlock(1.0, np.eye(4)[:, :2], np.array([[0.0, 2.0], [2.0, 0.0]]))
     >>> block.eigenvalues()

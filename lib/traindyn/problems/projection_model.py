@@ -159,6 +159,8 @@ class ProjectionModel:
     --------
     Least squares with one neuron, on two components at plus and minus the first coordinate:
 
+    >>> from traindyn.problems import ProjectionModel
+    >>> from traindyn.problems.projection_model import Local
     >>> import numpy as np
     >>> local = Local(
     ...     lambda z, u, label: 0.5 * (z[0] - 1 + 2 * label) ** 2,

@@ -51,6 +51,7 @@ def gaussian_risk(n: int, p: int, *, signal: float, noise: float) -> Risk:
 
     Examples
     --------
+    >>> from traindyn.problems.ridgeless import gaussian_risk
     >>> risk = gaussian_risk(200, 400, signal=1.0, noise=0.25)
     >>> risk.bias, round(risk.variance, 5)
     (0.5, 0.25126)

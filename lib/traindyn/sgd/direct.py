@@ -68,6 +68,7 @@ def run(
 
     Examples
     --------
+    >>> from traindyn.sgd.direct import run
     >>> from traindyn.problems import KGaussianMixture
     >>> problem = KGaussianMixture.orthonormal(3, 50, precision=10.0, ridge=0.05)
     >>> path = run(problem, problem.initial(rng=0), [0, 10, 40], step_size=0.02, rng=1)

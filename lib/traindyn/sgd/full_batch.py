@@ -157,6 +157,8 @@ def run(
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index import MultiIndex
+    >>> from traindyn.sgd.full_batch import run
     >>> problem = MultiIndex()
     >>> data = problem.sample(400, 40, rng=0)
     >>> found = run(problem, data, problem.initial(40, rng=1), [0, 10, 40], step_size=0.5)

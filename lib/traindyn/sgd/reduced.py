@@ -61,6 +61,7 @@ def run(
     --------
     Ten million dimensions:
 
+    >>> from traindyn.sgd.reduced import run
     >>> from traindyn.problems import KGaussianMixture
     >>> problem = KGaussianMixture.orthonormal(3, 10**7, precision=10.0, ridge=0.05)
     >>> path = run(problem, problem.initial_statistics(), [0, 1e-4], step_size=1e-7, rng=1)

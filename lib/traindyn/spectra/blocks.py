@@ -107,6 +107,8 @@ class WeightedGram:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.spectra.blocks import WeightedGram
     >>> features = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> gram = WeightedGram(np.array([2.0, -2.0]), features)
     >>> gram.dense()

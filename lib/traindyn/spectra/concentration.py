@@ -118,6 +118,7 @@ def large_sample_distance(
     precision the means do not show: the matrix is a Wishart matrix with edges
     ``(2/9) (1 +- alpha^{-1/2})^2 / precision``.
 
+    >>> from traindyn.spectra.concentration import large_sample_distance
     >>> import numpy as np
     >>> from traindyn.problems.k_gmm import KGaussianMixture, Statistics
     >>> problem = KGaussianMixture.orthonormal(3, 50, precision=0.5, ridge=0.1)

@@ -80,6 +80,8 @@ def hessian(problem: MultiIndex, data: Data, neurons: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index import MultiIndex
+    >>> from traindyn.spectra.network import hessian
     >>> problem = MultiIndex(second_layer=(1.0, -1.0))
     >>> data = problem.sample(50, 3, rng=0)
     >>> hessian(problem, data, problem.initial(3, rng=1)).shape
@@ -182,6 +184,8 @@ def extreme(
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index import MultiIndex
+    >>> from traindyn.spectra.network import extreme
     >>> problem = MultiIndex()
     >>> data = problem.sample(4000, 100, rng=0)
     >>> found = extreme(problem, data, problem.initial(100, rng=1), 2)

@@ -71,6 +71,7 @@ def g_threshold(k: int, precision: float) -> float:
 
     Examples
     --------
+    >>> from companion.alignment.beyond.initial import g_threshold
     >>> round(g_threshold(10, 10.0)), round(g_threshold(3, 10.0), 2)
     (809, 1.86)
     """

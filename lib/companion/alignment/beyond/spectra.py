@@ -150,6 +150,7 @@ def limit_spectra(
 
     Examples
     --------
+    >>> from companion.alignment.beyond.spectra import limit_spectra
     >>> at_start = limit_spectra(0.25, 4)
     >>> at_start.block("g_matrix", 0) * 64
     array([9., 1., 1., 1.])
@@ -190,6 +191,7 @@ def leading_coefficients(
 
     Examples
     --------
+    >>> from companion.alignment.beyond.spectra import leading_coefficients
     >>> import numpy as np
     >>> thirds = np.full(3, 1 / 3)
     >>> leading_coefficients(thirds, np.full((3, 3), 1 / 3), "g_matrix", (0, 0)) * 27

@@ -54,6 +54,10 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
     --------
     At the origin it is log k, whatever the data:
 
+    >>> import numpy as np
+    >>> from companion.alignment.training_dynamics.dynamics import population_loss
+    >>> from traindyn.problems import KGaussianMixture
+    >>> from traindyn.problems.k_gmm import Statistics
     >>> from traindyn.gaussian import gauss_hermite
     >>> problem = KGaussianMixture.orthonormal(3, 20, precision=10.0, ridge=0.1)
     >>> origin = Statistics(np.zeros((3, 3)), np.zeros((3, 3)))
@@ -178,6 +182,8 @@ def parallel_norms(problem: KGaussianMixture, m: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from companion.alignment.training_dynamics.dynamics import parallel_norms
+    >>> from traindyn.problems import KGaussianMixture
     >>> problem = KGaussianMixture.orthonormal(2, 20, precision=10.0, ridge=0.1)
     >>> parallel_norms(problem, [[3.0, 4.0], [0.0, 1.0]])
     array([5., 1.])

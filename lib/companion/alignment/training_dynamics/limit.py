@@ -87,6 +87,8 @@ def fixed_point_diagonal(problem: KGaussianMixture) -> Array:
 
     Examples
     --------
+    >>> from companion.alignment.training_dynamics.limit import fixed_point_diagonal
+    >>> from traindyn.problems import KGaussianMixture
     >>> problem = KGaussianMixture.orthonormal(10, 500, precision=10.0, ridge=0.01)
     >>> round(fixed_point_diagonal(problem)[0].item(), 3)
     2.819

@@ -84,6 +84,9 @@ def linearise(
     A single neuron of small v turns towards the line of its label, and away from the other one,
     at the rate ``v sqrt(lambda / (2 pi)) / 4``:
 
+    >>> import numpy as np
+    >>> from companion.alignment.xor_alignment.escape import linearise
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.xor(1, 100, precision=10.0, ridge=0.05)
     >>> found = linearise(problem, problem.initial_statistics(v=[1e-3]))
     >>> (np.diag(found.growth) + 0.05).round(6).tolist()

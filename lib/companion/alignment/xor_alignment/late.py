@@ -45,6 +45,7 @@ def turning_rate(ridge: float, precision: float) -> float:
 
     Examples
     --------
+    >>> from companion.alignment.xor_alignment.late import turning_rate
     >>> round(turning_rate(0.03, 10.0), 4)
     0.0951
     """

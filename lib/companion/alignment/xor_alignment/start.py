@@ -99,6 +99,7 @@ def initial_second_layer(
 
     Examples
     --------
+    >>> from companion.alignment.xor_alignment.start import initial_second_layer
     >>> [round(level, 4) for level in initial_second_layer(20, 10.0)]
     [0.0881, 0.0085]
     """

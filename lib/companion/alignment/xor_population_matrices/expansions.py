@@ -87,6 +87,7 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
 
     Examples
     --------
+    >>> from companion.alignment.xor_population_matrices.expansions import feature_excess
     >>> feature_excess([0.0], [[1.0]], 4.0).tolist()
     [[0.125]]
     """
@@ -117,6 +118,7 @@ def psi_2(m: ArrayLike, gram: ArrayLike, precision: float) -> float:
 
     Examples
     --------
+    >>> from companion.alignment.xor_population_matrices.expansions import psi_2
     >>> round(psi_2([0.0], [[1.0]], 100.0), 6)
     0.02
     """
@@ -149,6 +151,7 @@ def psi_3(x: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from companion.alignment.xor_population_matrices.expansions import psi_3
     >>> psi_3(0.5).item()
     0.75
     """
@@ -172,6 +175,7 @@ def fourth_moment_bound(m: ArrayLike, gram: ArrayLike, precision: float) -> floa
 
     Examples
     --------
+    >>> from companion.alignment.xor_population_matrices.expansions import fourth_moment_bound
     >>> fourth_moment_bound([1.0], [[2.0]], 4.0)  # 1 + 6 / 2 + 3 / 4
     4.75
     """

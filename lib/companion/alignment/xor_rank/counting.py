@@ -66,6 +66,7 @@ def outside(
 
     Examples
     --------
+    >>> from companion.alignment.xor_rank.counting import outside
     >>> int(outside([5.0, 2.1, 1.9, -1.0], 0.0, 2.0))
     3
     >>> int(outside([5.0, 2.1, 1.9, -1.0], 0.0, 2.0, margin=0.1))
@@ -121,6 +122,9 @@ def within_edge(factors: Factors, labels: ArrayLike) -> float:
     --------
     Two components without spread, and one with:
 
+    >>> import numpy as np
+    >>> from companion.alignment.xor_rank.counting import within_edge
+    >>> from traindyn.problems import Factors
     >>> features = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 3.0], [0.0, 1.0]])
     >>> within_edge(Factors(np.ones(4), features, features), [0, 0, 1, 1])
     0.5
@@ -178,6 +182,7 @@ def before_gap(
 
     Examples
     --------
+    >>> from companion.alignment.xor_rank.counting import before_gap
     >>> int(before_gap([0.12, 0.08, 0.04, 0.002, 0.0015]))
     3
     >>> int(before_gap([1.2, 1.1, 1.0, 0.9]))

@@ -57,6 +57,7 @@ def missed_probability(
     --------
     A class is not seen at all; two of them, by inclusion and exclusion:
 
+    >>> from companion.alignment.xor_rank.rank import missed_probability
     >>> missed_probability(2, [1])
     0.5625
     >>> missed_probability(3, [1, 1]) == 2 * 0.75**3 - 0.5**3
@@ -108,6 +109,7 @@ def count_law(width: int, classes: int = 4) -> Array:
 
     Examples
     --------
+    >>> from companion.alignment.xor_rank.rank import count_law
     >>> count_law(4).tolist()
     [0.0, 0.015625, 0.328125, 0.5625, 0.09375]
     """

@@ -154,6 +154,8 @@ def energy(tokens: ArrayLike, inverse_temperature: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.attention import energy
     >>> energy(np.eye(2), 0.0)
     0.25
     """
@@ -180,6 +182,7 @@ def energy_growth(tokens: ArrayLike, inverse_temperature: float) -> float:
 
     Examples
     --------
+    >>> from companion.attention.particles.attention import energy_growth
     >>> energy_growth([[1.0, 0.0], [0.0, 1.0]], 0.0)
     0.25
     """
@@ -210,6 +213,8 @@ class Attention:
     --------
     Two tokens approach each other as the hyperbolic tangent at infinite temperature:
 
+    >>> import numpy as np
+    >>> from companion.attention.particles.attention import Attention
     >>> flow = Attention(0.0).flow([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0])
     >>> bool(abs(flow.tokens[1, 0] @ flow.tokens[1, 1] - np.tanh(1.0)) < 1e-7)
     True

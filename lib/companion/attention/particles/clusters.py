@@ -24,6 +24,7 @@ def clustered_share(tokens: ArrayLike, *, tolerance: float = 1e-3) -> float:
 
     Examples
     --------
+    >>> from companion.attention.particles.clusters import clustered_share
     >>> clustered_share([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     0.3333333333333333
     """
@@ -45,6 +46,7 @@ def cluster_count(tokens: ArrayLike, *, tolerance: float = 1e-3) -> int:
 
     Examples
     --------
+    >>> from companion.attention.particles.clusters import cluster_count
     >>> cluster_count([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     2
     """
@@ -76,6 +78,7 @@ def linkage(tokens: ArrayLike, *, masses: ArrayLike | None = None) -> NDArray[np
 
     Examples
     --------
+    >>> from companion.attention.particles.clusters import linkage
     >>> linkage([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]]).round(3)
     array([0.4  , 1.894])
     """

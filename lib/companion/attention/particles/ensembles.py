@@ -37,6 +37,8 @@ def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.ensembles import random_head
     >>> head = random_head("D", 4, rng=0)
     >>> bool(np.all(head.value == head.key) and np.all(head.key == head.key.T))
     True

@@ -43,6 +43,8 @@ def consensus_hessian(tokens: ArrayLike) -> Array:
     --------
     Two opposite tokens are unstable, equal ones are not:
 
+    >>> import numpy as np
+    >>> from companion.attention.particles.landscape import consensus_hessian
     >>> bool(np.linalg.eigvalsh(consensus_hessian([[1.0, 0.0], [-1.0, 0.0]])).max() > 0.999)
     True
     >>> bool(np.linalg.eigvalsh(consensus_hessian([[1.0, 0.0], [1.0, 0.0]])).max() < 1e-12)
@@ -75,6 +77,8 @@ def cross_ratios(tokens: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.landscape import cross_ratios
     >>> square = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
     >>> cross_ratios(square).round(6)
     array([[0. , 0.5],

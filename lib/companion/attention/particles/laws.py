@@ -50,6 +50,8 @@ def equiangular(times: ArrayLike, *, inverse_temperature: float, count: int) -> 
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.laws import equiangular
     >>> curve = equiangular([0.0, 1.0], inverse_temperature=0.0, count=2)
     >>> bool(abs(curve[1] - np.tanh(1.0)) < 1e-9)
     True
@@ -83,6 +85,7 @@ def cluster_time(*, inverse_temperature: float, count: int, tolerance: float = 1
 
     Examples
     --------
+    >>> from companion.attention.particles.laws import cluster_time
     >>> round(cluster_time(inverse_temperature=5.0, count=32), 2)
     9.54
     """
@@ -134,6 +137,8 @@ def pair_time(
     --------
     Two tokens at infinite temperature, which follow the hyperbolic tangent:
 
+    >>> import numpy as np
+    >>> from companion.attention.particles.laws import pair_time
     >>> time = pair_time(0.0, inverse_temperature=0.0)
     >>> bool(abs(time - np.arctanh(0.999)) < 1e-9)
     True
@@ -187,6 +192,7 @@ def opposite_share(times: ArrayLike, *, dimension: int) -> Array:
 
     Examples
     --------
+    >>> from companion.attention.particles.laws import opposite_share
     >>> opposite_share([0.0, 1.0], dimension=3).round(6)
     array([0.5     , 0.119203])
     """
@@ -219,6 +225,8 @@ def growth_rate(degree: ArrayLike, *, dimension: int, inverse_temperature: float
     --------
     On the circle the fastest mode is about the root of twice the inverse temperature:
 
+    >>> import numpy as np
+    >>> from companion.attention.particles.laws import growth_rate
     >>> rates = growth_rate(np.arange(1, 30), dimension=2, inverse_temperature=80.0)
     >>> int(np.argmax(rates)) + 1
     13

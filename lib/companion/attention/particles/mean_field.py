@@ -56,6 +56,8 @@ def circle_flow(density: ArrayLike, times: ArrayLike, *, inverse_temperature: fl
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.mean_field import circle_flow
     >>> flat = np.full(32, 1 / (2 * np.pi))
     >>> bool(np.ptp(circle_flow(flat, [0.0, 5.0], inverse_temperature=2.0)) < 1e-12)
     True
@@ -116,6 +118,7 @@ def poisson_order(order: float, times: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from companion.attention.particles.mean_field import poisson_order
     >>> poisson_order(0.5, [0.0]).round(12)
     array([0.5])
     """

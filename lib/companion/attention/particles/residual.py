@@ -87,6 +87,9 @@ def residual_network(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.attention import FeedForward
+    >>> from companion.attention.particles.residual import residual_network
     >>> layer = FeedForward(np.eye(1), np.eye(1), np.zeros(1))
     >>> residual_network(layer, [1.0], depth=2)
     array([4.])
@@ -118,6 +121,9 @@ def neural_ode(layers: Layers, x: ArrayLike, *, horizon: float) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.attention.particles.attention import FeedForward
+    >>> from companion.attention.particles.residual import neural_ode
     >>> layer = FeedForward(np.eye(1), np.eye(1), np.zeros(1))
     >>> bool(abs(neural_ode(layer, [1.0], horizon=1.0)[0] - np.e) < 1e-9)
     True
@@ -148,6 +154,9 @@ def euler_error(layers: Layers, x: ArrayLike, *, horizon: float) -> Array:
     --------
     For the exponential function, network less limit is about minus e over twice the depth:
 
+    >>> import numpy as np
+    >>> from companion.attention.particles.attention import FeedForward
+    >>> from companion.attention.particles.residual import euler_error
     >>> layer = FeedForward(np.eye(1), np.eye(1), np.zeros(1))
     >>> bool(abs(euler_error(layer, [1.0], horizon=1.0)[0] + np.e / 2) < 1e-8)
     True

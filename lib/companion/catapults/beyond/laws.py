@@ -180,6 +180,7 @@ def final_kernel_series(order: int) -> Series:
 
     Examples
     --------
+    >>> from companion.catapults.beyond.laws import final_kernel_series
     >>> [str(each) for each in final_kernel_series(5)]
     ['2', '-1', '-2/3', '-4/9', '-14/135', '76/405']
     """
@@ -215,6 +216,7 @@ def peak_series(order: int) -> PeakSeries:
 
     Examples
     --------
+    >>> from companion.catapults.beyond.laws import peak_series
     >>> for series in peak_series(5):
     ...     print(*series)
     0 0 1/2 1/3 0 -11/45
@@ -264,6 +266,8 @@ def phase_ends(excess: float, *, phases: int, digits: int) -> list[Decimal]:
 
     Examples
     --------
+    >>> from decimal import Decimal
+    >>> from companion.catapults.beyond.laws import phase_ends
     >>> first, second = phase_ends(0.1, phases=2, digits=60)
     >>> print(round(first, 20), abs(first - second) < Decimal("1e-38"))
     1.89288070043115989135 True
@@ -305,6 +309,7 @@ def phase_effect(excess: float, *, phases: int = 4) -> PhaseEffect:
     --------
     Close to :math:`\log(e^{-\pi^2 / \delta} / \delta) + 4.8`:
 
+    >>> from companion.catapults.beyond.laws import phase_effect
     >>> round(phase_effect(0.05).log_amplitude, 2)
     -189.52
     """
@@ -347,6 +352,7 @@ def triple_exactly(numerator: int, *, bits: int, steps: int) -> Array:
 
     Examples
     --------
+    >>> from companion.catapults.beyond.laws import triple_exactly
     >>> triple_exactly(2**61 + 1, bits=64, steps=3).tolist()
     [0.125, 0.375, 0.125, 0.375]
     """
@@ -382,6 +388,7 @@ def periodic_angles(period: int) -> Series:
 
     Examples
     --------
+    >>> from companion.catapults.beyond.laws import periodic_angles
     >>> [str(x) for x in periodic_angles(1)]
     ['0', '1/4', '1/2']
     """
@@ -407,6 +414,7 @@ def threshold_slope(u: ArrayLike) -> Array:
     --------
     The fixed points are 0, 2 and 4:
 
+    >>> from companion.catapults.beyond.laws import threshold_slope
     >>> threshold_slope([0.0, 2.0, 4.0]).tolist()
     [9.0, -3.0, 9.0]
     """

@@ -124,6 +124,7 @@ def heavy_ball(
     --------
     With momentum the step size 2.4 is sub-critical, and without it is not:
 
+    >>> from companion.catapults.beyond.momentum import heavy_ball
     >>> options = dict(step_size=2.4, coupling=1e-6, steps=100)
     >>> loss = heavy_ball(0.1, 1.0, momentum=0.5, **options).losses
     >>> plain = heavy_ball(0.1, 1.0, **options).losses
@@ -174,6 +175,7 @@ def heavy_ball_fate(
 
     Examples
     --------
+    >>> from companion.catapults.beyond.momentum import heavy_ball_fate
     >>> found = heavy_ball_fate(0.1, 1.0, step_size=[2.9, 3.1, 5.9], coupling=1e-8, momentum=0.5)
     >>> found.converged.tolist(), (found.peak > 1).tolist()
     ([True, True, False], [False, True, True])
@@ -223,6 +225,7 @@ def critical_kernel(*, momentum: float = 0.0, decay: float = 0.0, step_size: flo
 
     Examples
     --------
+    >>> from companion.catapults.beyond.momentum import critical_kernel
     >>> critical_kernel(momentum=0.9), critical_kernel(decay=0.5)
     (3.8, 2.5)
     """

@@ -79,6 +79,7 @@ def kernel_entries(
     Half the critical step size of many examples is super-critical for batches below 2 pi - 1, and
     with biases for none:
 
+    >>> from companion.catapults.beyond.parameterisation import kernel_entries
     >>> for name in ("ntk", "ntk, zero biases"):
     ...     found = kernel_entries(2, name)
     ...     print(round(found.critical_step(10**9), 3), round(found.diagonal / found[1] - 1, 3))
@@ -137,6 +138,7 @@ def pytorch_start(
 
     Examples
     --------
+    >>> from companion.catapults.beyond.parameterisation import pytorch_start
     >>> first, second = pytorch_start(10_000, 4, rng=0)
     >>> round(float(first.var() * second.var()), 2)  # 1 / 9
     0.11

@@ -81,6 +81,7 @@ class QuadraticModel:
 
     Examples
     --------
+    >>> from companion.catapults.many_examples.quadratic import QuadraticModel
     >>> model = QuadraticModel([[1.0, 0.0]], [1.0, -1.0], scale=0.5)
     >>> model.outputs([2.0, 2.0]), model.tangent_kernel([2.0, 2.0])
     (array([2.]), array([[5.]]))

@@ -81,6 +81,7 @@ def sign_classes(
 
     Examples
     --------
+    >>> from companion.catapults.many_examples.scalar_inputs import sign_classes
     >>> both = sign_classes([2.0, -1.0, 1.0], [1.0, 0.0, 1.0], [1.0, -1.0], [1.0, 1.0])
     >>> [(round(each.kernel, 6), round(each.floor, 6)) for each in both]
     [(5.0, 0.1), (1.0, 0.0)]
@@ -174,6 +175,7 @@ def top_kernel_scale(inputs: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from companion.catapults.many_examples.scalar_inputs import top_kernel_scale
     >>> top_kernel_scale([2.0, -1.0, 1.0])
     5.0
     """

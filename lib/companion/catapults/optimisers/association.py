@@ -59,6 +59,7 @@ def association(first: ArrayLike, second: ArrayLike, *, increasing: bool) -> Ass
     --------
     Three runs in the claimed order, in either of two groups: one in 36.
 
+    >>> from companion.catapults.optimisers.association import association
     >>> found = association([1, 2, 3], [[5.0, 4.0, 1.0], [0.3, 0.2, 0.1]], increasing=False)
     >>> found.tau, round(1 / found.p_value)
     (-1.0, 36)

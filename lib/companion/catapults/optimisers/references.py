@@ -120,6 +120,7 @@ def kernel_regression(
 
     Examples
     --------
+    >>> from companion.catapults.optimisers.references import kernel_regression
     >>> found = kernel_regression([[0.0], [1.0]], [1.0, -1.0], bandwidth=2.0)
     >>> found.outputs([[0.0], [0.5], [1.0]]).round(12).tolist()
     [1.0, 0.0, -1.0]

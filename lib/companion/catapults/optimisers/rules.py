@@ -57,6 +57,7 @@ def optimiser(name: str) -> optax.GradientTransformation:
 
     Examples
     --------
+    >>> from companion.catapults.optimisers.rules import optimiser
     >>> import numpy as np
     >>> adam = optimiser("adam")
     >>> weights = (np.zeros(2),)

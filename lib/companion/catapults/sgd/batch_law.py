@@ -56,6 +56,7 @@ def eigenvalue_law(batch: int, dimension: int) -> EigenvalueLaw:
 
     Examples
     --------
+    >>> from companion.catapults.sgd.batch_law import eigenvalue_law
     >>> law = eigenvalue_law(5, 10**9)
     >>> round(law.mean, 4), law.deviation < 1e-4
     (1.6366, True)
@@ -85,6 +86,8 @@ def supercritical_share(step_size: float, *, batch: int, dimension: int) -> floa
     --------
     At half the critical step size of infinitely many inputs:
 
+    >>> import numpy as np
+    >>> from companion.catapults.sgd.batch_law import supercritical_share
     >>> [round(supercritical_share(np.pi, batch=b, dimension=10**6), 3) for b in (5, 6)]
     [1.0, 0.0]
     """

@@ -83,6 +83,8 @@ def train_one_by_one(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.catapults.sgd.gates import train_one_by_one
     >>> run = train_one_by_one(np.eye(2), [1.0, 1.0], [0, 1] * 9, width=50, step_size=1.0, rng=0)
     >>> bool(run.losses[-1] < 1e-3)
     True
@@ -137,6 +139,7 @@ def critical_probability(step_size: ArrayLike, *, width: int, square: float) -> 
     --------
     Whatever the step, a network of one neuron is as likely as not to have a closed gate:
 
+    >>> from companion.catapults.sgd.gates import critical_probability
     >>> critical_probability([0.9, 1.1, 50.0], width=1, square=1.0).tolist()
     [0.0, 0.5, 0.5]
     """
@@ -193,6 +196,7 @@ def gate_orbit(residual: float, *, step_size: float, steps: int) -> GateOrbit:
     --------
     Above the critical step size gates close until the step size is below it:
 
+    >>> from companion.catapults.sgd.gates import gate_orbit
     >>> low, high = (gate_orbit(1e-4, step_size=eta, steps=99).kernels[-1] for eta in (1.5, 2.5))
     >>> bool(low > 0.4999), bool(high < 1 / 2.5)
     (True, True)

@@ -132,6 +132,7 @@ def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
 
     Examples
     --------
+    >>> from companion.catapults.sgd.matching import match
     >>> found = match([True, False, True, False], [True, False, False, False])
     >>> found.rate, found.converse, found.expected
     (0.5, 1.0, 0.25)

@@ -37,6 +37,7 @@ def triangular(low: float, high: float, *, period: int, steps: int) -> Array:
 
     Examples
     --------
+    >>> from companion.catapults.sgd.schedules import triangular
     >>> triangular(1.0, 3.0, period=4, steps=6).tolist()
     [1.0, 2.0, 3.0, 2.0, 1.0, 2.0]
     """

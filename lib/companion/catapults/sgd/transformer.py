@@ -128,6 +128,8 @@ def vision_transformer(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.catapults.sgd.transformer import vision_transformer
     >>> model = vision_transformer((4, 4), width=8)
     >>> weights, batch = model.initial(rng=0), model.prepare(np.ones((3, 16)))
     >>> model.outputs(weights, batch).shape

@@ -61,6 +61,7 @@ def critical_weight(leader: float, ridge: float, *, accuracy: float = 1e-6) -> f
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.basin import critical_weight
     >>> round(critical_weight(1.0, 0.1), 4)
     0.1297
     """
@@ -99,6 +100,7 @@ def success_slope(ridge: float) -> float:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.basin import success_slope
     >>> round(success_slope(0.1), 3)
     0.08
     """

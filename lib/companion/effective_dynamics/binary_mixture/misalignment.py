@@ -43,6 +43,9 @@ def misalignment(statistics: Statistics) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.binary_mixture.misalignment import misalignment
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> aligned = Statistics(np.array([1.0, 2.0]), np.array([[0.5], [1.0]]), np.zeros((2, 2)))
     >>> float(misalignment(aligned))
     0.0
@@ -77,6 +80,8 @@ def sustained(problem: TwoLayerMixture, *, c_delta: float) -> float:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.misalignment import sustained
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.binary(2, 500, precision=5.0, ridge=0.1)
     >>> round(sustained(problem, c_delta=1.0), 5)
     0.00688

@@ -37,6 +37,10 @@ def origin_response(problem: TwoLayerMixture, statistics: Statistics) -> tuple[A
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.binary_mixture.origin import origin_response
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(1, 20, precision=3.0, ridge=0.1)
     >>> A, A_perp = origin_response(problem, Statistics(np.ones(1), np.ones((1, 1)), np.eye(1)))
     >>> A.round(12).tolist(), A_perp.round(12).tolist()

@@ -47,6 +47,7 @@ def negative_probability(m: float, square: float, *, precision: float) -> float:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.preactivation import negative_probability
     >>> round(negative_probability(0.5, 1.0, precision=4.0), 6)
     0.158655
     """
@@ -72,6 +73,7 @@ def fourth_moment(m: float, square: float, *, precision: float) -> float:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.preactivation import fourth_moment
     >>> fourth_moment(1.0, 2.0, precision=2.0)
     10.0
     """
@@ -88,6 +90,7 @@ def exponential_moment(slope: float, m: float, square: float, *, precision: floa
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.preactivation import exponential_moment
     >>> exponential_moment(0.0, 0.3, 1.0, precision=2.0)
     1.0
     """

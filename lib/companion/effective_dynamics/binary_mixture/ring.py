@@ -63,6 +63,8 @@ def ring(
 
     Examples
     --------
+    >>> from companion.effective_dynamics.binary_mixture.ring import ring
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.binary(2, 20, precision=5.0, ridge=0.1)
     >>> statistics, residual = ring(problem, c_delta=1.0)
     >>> round(float((statistics.m**2).sum()), 3), residual < 1e-12
@@ -125,6 +127,9 @@ def single_response(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.binary_mixture.ring import single_response
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.binary(1, 20, precision=2.0, ridge=0.1)
     >>> A, _, _ = single_response(problem, 0.0, np.array([0.3]), 0.5)
     >>> A.round(12).tolist()
@@ -167,6 +172,9 @@ def quarter_circle(problem: TwoLayerMixture, a: ArrayLike) -> Statistics:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.binary_mixture.ring import quarter_circle
+    >>> from traindyn.problems import TwoLayerMixture
     >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
     >>> quarter_circle(problem, [0.6 * radius, 0.8 * radius]).m.round(5).tolist()

@@ -93,6 +93,8 @@ def escape_probability(problem: SpikedTensor, times: ArrayLike, *, c_delta: floa
 
     Examples
     --------
+    >>> from companion.effective_dynamics.pca.escape import escape_probability
+    >>> from traindyn.problems import SpikedTensor
     >>> problem = SpikedTensor(2, 1500, signal=1.5)
     >>> print(escape_probability(problem, [1.0, 2.0, 4.0], c_delta=1.0).round(3))
     [0.032 0.772 0.996]
@@ -129,6 +131,8 @@ def escape_quantile(problem: SpikedTensor, probability: ArrayLike, *, c_delta: f
 
     Examples
     --------
+    >>> from companion.effective_dynamics.pca.escape import escape_quantile
+    >>> from traindyn.problems import SpikedTensor
     >>> problem = SpikedTensor(2, 1500, signal=1.5)
     >>> print(escape_quantile(problem, [0.1, 0.5, 0.9], c_delta=1.0).round(2))
     [1.13 1.58 2.42]

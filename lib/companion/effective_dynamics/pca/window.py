@@ -58,6 +58,7 @@ def critical_window_moment(kappa: float, power: float, *, c_delta: float) -> flo
 
     Examples
     --------
+    >>> from companion.effective_dynamics.pca.window import critical_window_moment
     >>> round(critical_window_moment(0.0, 2.0, c_delta=1.0), 3)
     0.676
     """
@@ -95,6 +96,7 @@ def critical_window_cdf(kappa: float, y: ArrayLike, *, c_delta: float) -> Array:
 
     Examples
     --------
+    >>> from companion.effective_dynamics.pca.window import critical_window_cdf
     >>> print(critical_window_cdf(1.0, [-1.0, 0.0, 1.0], c_delta=1.0).round(3))
     [0.211 0.5   0.789]
     """

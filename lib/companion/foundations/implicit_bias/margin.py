@@ -214,6 +214,7 @@ def max_margin(x: ArrayLike, y: ArrayLike) -> MaxMargin:
 
     Examples
     --------
+    >>> from companion.foundations.implicit_bias.margin import NotSeparableError, max_margin
     >>> solution = max_margin([[1.0, 0.0], [-1.0, -1.0], [0.0, 3.0]], [1, -1, 1])
     >>> solution.weights.round(4).tolist(), round(solution.margin, 4)
     ([1.0, 0.3333], 0.9487)
@@ -287,6 +288,7 @@ def separable_data(
 
     Examples
     --------
+    >>> from companion.foundations.implicit_bias.margin import max_margin, separable_data
     >>> solution = max_margin(*separable_data(30, 3, support=2, exponent=0.3, rng=1))
     >>> solution.support.sum().item(), solution.remainder_exponent > 0.3
     (2, True)
@@ -334,6 +336,7 @@ def sup_norm_margin(x: ArrayLike, y: ArrayLike) -> tuple[Array, float]:
 
     Examples
     --------
+    >>> from companion.foundations.implicit_bias.margin import sup_norm_margin
     >>> sup_norm_margin([[1.0, 2.0], [-3.0, 1.0]], [1, -1])[1].__round__(4)
     2.3333
     """

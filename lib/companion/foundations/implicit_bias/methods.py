@@ -66,6 +66,7 @@ def descend(
 
     Examples
     --------
+    >>> from companion.foundations.implicit_bias.methods import descend
     >>> descend(lambda w: 2 * w, [1.0], step_sizes=[0.25] * 3, record=[0, 1, 3]).tolist()
     [[1.0], [0.5], [0.125]]
     """

@@ -114,6 +114,7 @@ class Classifier:
     --------
     One point at 1: the flow is :math:`w = \log(1 + t)`, descent with step one is close to it.
 
+    >>> from companion.foundations.implicit_bias.separable import Classifier
     >>> one = Classifier([[1.0]], [1])
     >>> one.flow([0, 1e12]).statistics.weights[:, 0].round(4).tolist()
     [0.0, 27.631]

@@ -84,6 +84,7 @@ class LocalDesign:
 
     Examples
     --------
+    >>> from companion.foundations.interpolation.pointwise import LocalDesign
     >>> LocalDesign.uniform(2).mass(0.5).round(4).item()
     0.1963
     """
@@ -182,6 +183,8 @@ def local_risk(
     --------
     The box kernel averages N labels; many points, little noise.
 
+    >>> from companion.foundations.interpolation.pointwise import LocalDesign, local_risk
+    >>> from companion.foundations.interpolation.smoothing import PowerKernel
     >>> parts = local_risk(1000, 0.5, design=LocalDesign.uniform(1), kernel=PowerKernel(0),
     ...     smoothness=1)
     >>> parts.variance.round(6).item(), parts.bias.round(4).item()

@@ -41,6 +41,7 @@ class PowerKernel:
 
     Examples
     --------
+    >>> from companion.foundations.interpolation.smoothing import PowerKernel
     >>> PowerKernel(0.5)([0.25, 1.0, 1.5]).tolist()
     [2.0, 1.0, 0.0]
     """
@@ -149,6 +150,7 @@ def nadaraya_watson(
 
     Examples
     --------
+    >>> from companion.foundations.interpolation.smoothing import PowerKernel, nadaraya_watson
     >>> x, y = [[0.0], [1.0]], [0.0, 2.0]
     >>> query = [[0.0], [0.5], [0.8], [5.0]]
     >>> nadaraya_watson(x, y, query, bandwidth=2.0, kernel=PowerKernel(0.4)).round(3).tolist()
@@ -190,6 +192,7 @@ def nearest_neighbours(x: ArrayLike, y: ArrayLike, query: ArrayLike, *, k: int) 
 
     Examples
     --------
+    >>> from companion.foundations.interpolation.smoothing import nearest_neighbours
     >>> nearest_neighbours([[0.0], [1.0], [5.0]], [1.0, 3.0, 9.0], [[0.2]], k=2).tolist()
     [2.0]
     """

@@ -45,6 +45,7 @@ def empirical_stieltjes(eigenvalues: ArrayLike, z: ArrayLike) -> Any:
 
     Examples
     --------
+    >>> from companion.foundations.random_matrices.resolvent import empirical_stieltjes
     >>> complex(empirical_stieltjes([1.0, 3.0], 2.0 + 1.0j))
     0.5j
     """
@@ -84,6 +85,7 @@ def smoothed_density(transform: Callable[[Any], Any], x: ArrayLike, height: floa
 
     Examples
     --------
+    >>> from companion.foundations.random_matrices.resolvent import smoothed_density
     >>> from traindyn.laws import MarchenkoPastur
     >>> law = MarchenkoPastur(0.25)
     >>> print(abs(smoothed_density(law.stieltjes, 1.0, 1e-9) - law.density(1.0)) < 1e-8)
@@ -125,6 +127,8 @@ def matrix_function(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.foundations.random_matrices.resolvent import matrix_function
     >>> root = matrix_function(np.sqrt, [[2.0, 1.0], [1.0, 2.0]], centre=2, radius=1.5)
     >>> np.round((root @ root).real, 8)
     array([[2., 1.],
@@ -271,6 +275,8 @@ def quadratic_form_variance(matrix: ArrayLike, kurtosis: float) -> float:
     --------
     The norm of a Gaussian vector: chi squared.
 
+    >>> import numpy as np
+    >>> from companion.foundations.random_matrices.resolvent import quadratic_form_variance
     >>> quadratic_form_variance(np.eye(5), 3.0)
     10.0
     """

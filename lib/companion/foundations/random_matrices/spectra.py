@@ -48,6 +48,7 @@ def spectral_distance(eigenvalues: ArrayLike, law: Any) -> float:
 
     Examples
     --------
+    >>> from companion.foundations.random_matrices.spectra import spectral_distance
     >>> from traindyn.laws import MarchenkoPastur
     >>> round(spectral_distance([0.0, 0.0, 4.0, 8.0], MarchenkoPastur(2.0)), 3)
     0.441

@@ -179,6 +179,9 @@ def from_graph(graph: nx.DiGraph, *, activation: str | Activation = "tanh") -> N
     --------
     A neuron that reads an input and another neuron:
 
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> from companion.lazy_training.beyond.graphs import from_graph
     >>> graph = nx.DiGraph([("x", "u"), ("x", "f"), ("u", "f")])
     >>> network = from_graph(graph)
     >>> value = network.values([0.3, 0.5, 0.7], [[2.0]])
@@ -292,6 +295,8 @@ def influences(graph: nx.DiGraph, output: Hashable) -> dict[Hashable, float]:
 
     Examples
     --------
+    >>> import networkx as nx
+    >>> from companion.lazy_training.beyond.graphs import influences
     >>> graph = nx.DiGraph([("x", "u"), ("x", "f"), ("u", "f")])
     >>> influences(graph, "f")["u"]
     0.5

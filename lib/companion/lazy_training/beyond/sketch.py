@@ -190,6 +190,7 @@ def sketch(text: str) -> Sketch:
 
     Examples
     --------
+    >>> from companion.lazy_training.beyond.sketch import sketch
     >>> drawn = sketch("x*3 -> a*m -> y*1")
     >>> drawn.graph(5).number_of_edges(), drawn.linearity().verdict
     (20, 'wide')
@@ -233,6 +234,7 @@ def positions(graph: nx.DiGraph) -> dict[Hashable, tuple[float, float]]:
 
     Examples
     --------
+    >>> from companion.lazy_training.beyond.sketch import positions, sketch
     >>> positions(sketch("x*1 -> a*m -> y*1").graph(2))[("a", 1)]
     (1.0, 0.25)
     """

@@ -59,6 +59,7 @@ class TwoLayerSpectrum:
     --------
     A linear network has eigenvalues of size :math:`\sqrt{s / m}` only:
 
+    >>> from companion.lazy_training.beyond.spectrum import TwoLayerSpectrum
     >>> TwoLayerSpectrum("identity", 4.0).cdf([1.99, 2.01]).round(12).tolist()
     [0.0, 1.0]
     """

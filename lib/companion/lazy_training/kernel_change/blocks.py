@@ -147,6 +147,8 @@ def hessian_blocks(
     --------
     With two layers of ReLU all of the Hessian is in the mixed block:
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.kernel_change.blocks import hessian_blocks
     >>> from traindyn.deep import fully_connected
     >>> network = fully_connected([4, 25, 1], activation="relu")
     >>> found = hessian_blocks(network, network.initial(rng=1), np.ones(4))

@@ -182,6 +182,7 @@ def dependence(network: Network) -> NDArray[np.int64]:
 
     Examples
     --------
+    >>> from companion.lazy_training.kernel_change.propagation import dependence
     >>> from traindyn.deep import fully_connected
     >>> dependence(fully_connected([2, 5, 7]))
     array([10,  5])
@@ -233,6 +234,8 @@ def relu_gradient_moment(network: Network, point: ArrayLike) -> Array:
     --------
     Three layers of any size, at :math:`|x|^2 = d`: 3/4.
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.kernel_change.propagation import relu_gradient_moment
     >>> from traindyn.deep import fully_connected
     >>> relu_gradient_moment(fully_connected([4, 1, 7, 1], activation="relu"), np.ones(4))
     array([0.75])
@@ -274,6 +277,7 @@ def gradient_moment_bound(constant: float, power: float, depth: int) -> float:
 
     Examples
     --------
+    >>> from companion.lazy_training.kernel_change.propagation import gradient_moment_bound
     >>> gradient_moment_bound(0.5, 1, 3)
     0.25
     """

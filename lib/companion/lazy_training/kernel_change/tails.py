@@ -50,6 +50,8 @@ def series_threshold(matrices: ArrayLike, radius: float, probability: float) -> 
     --------
     One number: the law of :math:`|\gamma + R| / 10`.
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.kernel_change.tails import series_threshold
     >>> round(series_threshold([[[0.1]]], radius=3.0, probability=2 * np.exp(-2)), 12)
     0.5
     """

@@ -164,6 +164,7 @@ class QuadraticMap:
 
     Examples
     --------
+    >>> from companion.lazy_training.lazy.constants import QuadraticMap
     >>> hill = QuadraticMap([[2.0]], [[[-0.5]]])
     >>> hill.outputs([4.0], [[0.0]]).tolist(), hill.tangent_kernel([4.0], [[0.0]]).tolist()
     ([4.0], [[0.0]])
@@ -317,6 +318,7 @@ def theorem_bounds(constants: LazyConstants) -> Bounds:
 
     Examples
     --------
+    >>> from companion.lazy_training.lazy.constants import LazyConstants, theorem_bounds
     >>> theorem_bounds(LazyConstants(1, 1.0, 2.0, 2.0, 0.5))
     Bounds(rate=2.0, distance=1.0, deviation=0.5)
     """
@@ -351,6 +353,7 @@ def sharp_bounds(constants: LazyConstants) -> Bounds:
     --------
     A constant Jacobian:
 
+    >>> from companion.lazy_training.lazy.constants import LazyConstants, sharp_bounds
     >>> sharp_bounds(LazyConstants(1, 1.0, 2.0, 2.0, 0.0))
     Bounds(rate=8.0, distance=0.5, deviation=0.0)
     """
@@ -424,6 +427,7 @@ def scales(samples: int, dimension: int, width: int, scale: float) -> Scales:
     --------
     At n = d the deviation is of order :math:`n / \sqrt{m d}`:
 
+    >>> from companion.lazy_training.lazy.constants import scales
     >>> a, b = scales(50, 50, 10_000, 1.0), scales(50, 50, 40_000, 1.0)
     >>> round(a.deviation / b.deviation, 12)
     2.0

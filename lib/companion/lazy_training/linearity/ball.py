@@ -164,6 +164,8 @@ def two_layer_supremum(
     --------
     The supremum is the norm at the weights returned, which lie in the ball.
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.linearity.ball import two_layer_supremum
     >>> from traindyn import deep
     >>> network = deep.fully_connected([3, 5, 1])
     >>> w, x = network.initial(rng=0), np.ones(3)
@@ -235,6 +237,8 @@ def two_layer_exceedance(
     --------
     A ball of radius zero has the law of the norm at the start.
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.linearity.ball import two_layer_exceedance
     >>> from traindyn import deep
     >>> law = deep.TwoLayerNorm("tanh", 64)
     >>> gap = two_layer_exceedance("tanh", 64, 0.0, [0.2, 0.3]) - law.exceedance([0.2, 0.3])

@@ -81,6 +81,8 @@ def linearise(network: Network, weights: ArrayLike) -> Linearisation:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.lazy_training.linearity.linearise import linearise
     >>> from traindyn.deep import fully_connected
     >>> network = fully_connected([2, 8, 1])
     >>> origin = network.initial(rng=0)

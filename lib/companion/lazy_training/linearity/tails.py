@@ -49,6 +49,7 @@ def product_supremum(left: ArrayLike, right: ArrayLike, radius: float) -> Array:
     --------
     Two numbers: the best shift of (0, 0) is to equal ones, of product R²/2.
 
+    >>> from companion.lazy_training.linearity.tails import product_supremum
     >>> product_supremum([[0.0]], [[0.0]], 2.0).round(12)
     array([2.])
     """

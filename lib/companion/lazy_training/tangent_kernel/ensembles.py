@@ -82,6 +82,8 @@ def wide_ensemble(
     --------
     At a training input nothing is left of the start:
 
+    >>> import numpy as np
+    >>> from companion.lazy_training.tangent_kernel.ensembles import wide_ensemble
     >>> from traindyn.activations import ERF
     >>> found = wide_ensemble([[1.0], [2.0]], [1.0, 0.0], [[2.0]], [0.0, np.inf], depth=2,
     ...     activation=ERF, bias=1.0)
@@ -153,6 +155,8 @@ def rectifier_drift(own: float, cross: float, coefficient: float) -> tuple[float
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.lazy_training.tangent_kernel.ensembles import rectifier_drift
     >>> diagonal, off_diagonal = rectifier_drift(1.0, 0.5, 2.0)
     >>> round(diagonal * np.pi, 9), off_diagonal
     (-1.0, 0.0)

@@ -84,6 +84,7 @@ class Network:
     --------
     One layer is linear, and its tangent kernel constant:
 
+    >>> from companion.lazy_training.tangent_kernel.network import Network
     >>> from traindyn.activations import ERF
     >>> linear = Network((2, 1), ERF, bias=1.0)
     >>> theta = linear.initialise(rng=0)

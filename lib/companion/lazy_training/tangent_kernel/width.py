@@ -73,6 +73,7 @@ def width_corrections(
     --------
     A bias-free ReLU has exactly ``E S^2 / (E S)^2 = (1 + 5 / n)^{L - 1}``, hence 15 (L - 1):
 
+    >>> from companion.lazy_training.tangent_kernel.width import width_corrections
     >>> from traindyn.activations import RELU
     >>> found = width_corrections([[1.0, 1.0]], depth=4, activation=RELU)
     >>> found.excess.round(9).tolist(), abs(found.shift).round(9).tolist()
@@ -119,6 +120,7 @@ def antipodal_mean(width: int) -> float:
 
     Examples
     --------
+    >>> from companion.lazy_training.tangent_kernel.width import antipodal_mean
     >>> antipodal_mean(1)  # one neuron cannot answer both
     0.0
     >>> round((1 - antipodal_mean(10_000)) * 10_000, 3)
@@ -173,6 +175,7 @@ def random_covariances(
 
     Examples
     --------
+    >>> from companion.lazy_training.tangent_kernel.width import random_covariances
     >>> from traindyn.activations import RELU
     >>> found = random_covariances([[1.0, 1.0]], (50, 50), activation=RELU, replicas=4000, rng=0)
     >>> round(float(found.mean()), 2)  # 1/4, as for infinitely many neurons

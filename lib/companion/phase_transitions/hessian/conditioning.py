@@ -102,6 +102,9 @@ def seen(problem: MultiIndex, data: Data, path: ArrayLike) -> Seen:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.phase_transitions.hessian.conditioning import seen
+    >>> from traindyn.problems.multi_index import MultiIndex
     >>> from traindyn.sgd import full_batch
     >>> problem = MultiIndex()
     >>> data = problem.sample(60, 20, rng=0)

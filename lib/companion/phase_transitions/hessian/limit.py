@@ -65,6 +65,8 @@ def limit_resolvent(
     --------
     Weights that know nothing of the feature: the resolvent of the bulk itself.
 
+    >>> import numpy as np
+    >>> from companion.phase_transitions.hessian.limit import limit_resolvent
     >>> from traindyn.laws import MarchenkoPastur
     >>> entry = limit_resolvent([1.0, 1.0], [-1.0, 1.0], 4.0, 1 + 0.1j)
     >>> bool(np.isclose(entry[0, 0], MarchenkoPastur(0.25).stieltjes(1 + 0.1j)))
@@ -111,6 +113,8 @@ def limit_share(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.phase_transitions.hessian.limit import limit_share
     >>> weights, signs = np.array([1.0, 1.0]), np.array([-1.0, 1.0])
     >>> limit_share(weights, signs, 4.0, [0.2, 2.3]).round(6)
     array([0., 1.])
@@ -158,6 +162,8 @@ def residue(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.phase_transitions.hessian.limit import residue
     >>> matrix = np.diag([-1.0, 1.0, 2.0])
     >>> projector = residue(lambda z: np.linalg.inv(matrix - z * np.eye(3)), -1.0, 0.5)
     >>> bool(np.allclose(projector, np.diag([1.0, 0.0, 0.0])))

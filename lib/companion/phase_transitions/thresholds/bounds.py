@@ -101,6 +101,8 @@ def price(
     --------
     The optimal weights of phase retrieval pay nothing:
 
+    >>> import numpy as np
+    >>> from companion.phase_transitions.thresholds.bounds import price
     >>> from traindyn.gaussian import gauss_hermite
     >>> rule, sample_ratio = gauss_hermite(1, 64), 2.0
     >>> s = rule.nodes[:, 0]

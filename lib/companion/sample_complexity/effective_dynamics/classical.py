@@ -43,6 +43,7 @@ def deviation_rate(level: float, horizon: float) -> float:
 
     Examples
     --------
+    >>> from companion.sample_complexity.effective_dynamics.classical import deviation_rate
     >>> round(deviation_rate(0.4, 2.0), 4)
     0.163
     """
@@ -74,6 +75,7 @@ def exit_probability(level: float, horizon: float, step_size: float) -> float:
 
     Examples
     --------
+    >>> from companion.sample_complexity.effective_dynamics.classical import exit_probability
     >>> round(exit_probability(0.4, 2.0, 0.1), 4)
     0.3393
     """

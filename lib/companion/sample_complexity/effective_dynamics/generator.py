@@ -76,6 +76,8 @@ def evaluate(
     --------
     The squared length in three dimensions, with unit noise:
 
+    >>> import numpy as np
+    >>> from companion.sample_complexity.effective_dynamics.generator import evaluate
     >>> x = np.array([1.0, 0.0, 2.0])
     >>> evaluate(x, np.eye(3), [2 * x], [2 * np.eye(3)], step_size=0.1).corrector.round(12)
     array([0.3])

@@ -108,6 +108,7 @@ def norm_moment(n: ArrayLike, p: float) -> Array:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.assumptions import norm_moment
     >>> norm_moment([1, 10], 4.0).round(9).tolist()  # n (n + 2)
     [3.0, 120.0]
     """

@@ -40,6 +40,7 @@ def slowest_growth(a: float, b: float, k: int, steps: int) -> Array:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.comparison import slowest_growth
     >>> slowest_growth(0.1, 0.5, 2, 3).round(6).tolist()
     [0.1, 0.15, 0.225, 0.3375]
     """

@@ -73,6 +73,7 @@ class Link:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.links import Link, coefficients
     >>> import numpy as np
     >>> cubic = Link("cubic", lambda z: z * z * z, lambda z: 3 * z * z)
     >>> coefficients(cubic, 4).round(6).tolist()  # z^3 = 3 h_1 + sqrt(6) h_3
@@ -160,6 +161,7 @@ def hermite(order: int) -> Link:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.links import hermite
     >>> import numpy as np
     >>> hermite(2).value(np.array([0.0, 1.0, 2.0])).round(6).tolist()
     [-0.707107, 0.0, 2.12132]
@@ -245,6 +247,7 @@ def coefficients(link: Link, count: int) -> Array:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.links import ABSOLUTE, coefficients
     >>> coefficients(ABSOLUTE, 3).round(6).tolist()  # sqrt(2/pi) (1, 0, 1/sqrt(2))
     [0.797885, 0.0, 0.56419]
     """

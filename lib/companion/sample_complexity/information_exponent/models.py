@@ -34,6 +34,7 @@ class OnlinePCA(SingleIndex):
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> float(OnlinePCA(100, signal=2.0).moments(0.5).loss.round(12))
     -1.5
     """
@@ -157,6 +158,7 @@ class TeacherStudent(SingleIndex):
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.models import TeacherStudent
     >>> from companion.sample_complexity.information_exponent.links import TANH
     >>> float(TeacherStudent(100, TANH).moments(1.0).loss.round(9))
     0.0

@@ -93,6 +93,8 @@ def passages(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from companion.sample_complexity.information_exponent.passage import passages
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> found = passages(OnlinePCA(1000, signal=2.0), [0.3, 0.6], c_delta=0.1, most=10**6,
     ...                  replicas=3, rng=0, modulus=True)

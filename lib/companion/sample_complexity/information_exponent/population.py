@@ -71,6 +71,7 @@ def taylor(problem: SingleIndex, count: int) -> Array:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.population import taylor
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> (taylor(OnlinePCA(100, signal=3.0), 4).round(9) + 0.0).tolist()
     [-1.0, 0.0, -3.0, 0.0]
@@ -107,6 +108,7 @@ def information_exponent(
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.population import information_exponent
     >>> from companion.sample_complexity.information_exponent.links import ABSOLUTE
     >>> from companion.sample_complexity.information_exponent.models import BinaryMixture
     >>> from companion.sample_complexity.information_exponent.models import TeacherStudent
@@ -168,6 +170,7 @@ def fisher_consistent(problem: SingleIndex, *, points: int = 200) -> bool:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.population import fisher_consistent
     >>> from companion.sample_complexity.information_exponent.links import TANH
     >>> from companion.sample_complexity.information_exponent.models import TeacherStudent
     >>> fisher_consistent(TeacherStudent(100, TANH))
@@ -201,6 +204,7 @@ def equator(problem: SingleIndex, *, c_delta: float) -> LinearDiffusion:
     The stationary variance of PCA below threshold is
     c_delta (1 + signal) / (c_delta - signal):
 
+    >>> from companion.sample_complexity.information_exponent.population import equator
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> float(equator(OnlinePCA(100, signal=0.2), c_delta=0.6).stationary().round(9)[0, 0])
     1.8
@@ -230,6 +234,7 @@ def critical_step(problem: SingleIndex) -> float:
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.population import critical_step
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> from companion.sample_complexity.information_exponent.models import TeacherStudent
     >>> from companion.sample_complexity.information_exponent.links import hermite
@@ -264,6 +269,7 @@ def travel_time(problem: SingleIndex, low: float, high: float, *, c_delta: float
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.population import travel_time
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> round(travel_time(OnlinePCA(100, signal=1.0), 0.1, 0.9, c_delta=0.0), 6)
     1.511283

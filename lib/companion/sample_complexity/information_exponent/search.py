@@ -115,6 +115,7 @@ def escape_law(problem: SingleIndex, level: float, *, c_delta: float) -> EscapeL
 
     Examples
     --------
+    >>> from companion.sample_complexity.information_exponent.search import escape_law
     >>> from companion.sample_complexity.information_exponent.models import OnlinePCA
     >>> law = escape_law(OnlinePCA(10_000, signal=1.0), 0.5, c_delta=0.1)
     >>> law.quantile([0.1, 0.5, 0.9]).round(2).tolist()

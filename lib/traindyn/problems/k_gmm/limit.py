@@ -32,6 +32,8 @@ def own_probability(diagonal: ArrayLike, k: int) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems.k_gmm.limit import own_probability
     >>> bool(np.isclose(own_probability(0.0, 10), 0.1))
     True
     """

@@ -155,6 +155,8 @@ class KGaussianMixture:
     --------
     The loss at the origin is log k, whatever the data:
 
+    >>> from traindyn.problems import KGaussianMixture
+    >>> from traindyn.problems.k_gmm.mixture import Point
     >>> import numpy as np
     >>> problem = KGaussianMixture.orthonormal(3, 20, precision=10.0, ridge=0.01)
     >>> sample = problem.sample(5, rng=0)

@@ -72,6 +72,7 @@ def decompose(target: Target, *, tolerance: float = 1e-6) -> Decomposition:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.hardness import decompose
     >>> from traindyn.problems.multi_index import two_layer_teacher
     >>> found = decompose(two_layer_teacher((1.0, 1.0)))
     >>> print(found.easy.round(6).ravel(), found.hard.round(6).ravel())

@@ -42,6 +42,7 @@ class Loss:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.losses import pseudo_huber
     >>> import numpy as np
     >>> pseudo_huber().slope(np.array([0.0]), np.array([1e9]))
     array([1.])

@@ -94,6 +94,8 @@ class MultiIndex:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.model import MultiIndex
+    >>> from traindyn.problems.multi_index.targets import phase_retrieval
     >>> problem = MultiIndex(phase_retrieval(), second_layer=(1.0, -1.0))
     >>> data = problem.sample(6, 4, rng=0)
     >>> data.inputs.shape, data.labels.shape

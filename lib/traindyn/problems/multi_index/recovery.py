@@ -76,6 +76,7 @@ def delta_alg(target: Target, *, hard: ArrayLike | None = None) -> Recovery:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.recovery import delta_alg
     >>> from traindyn.problems.multi_index import phase_retrieval
     >>> round(delta_alg(phase_retrieval()).threshold, 4)
     0.5

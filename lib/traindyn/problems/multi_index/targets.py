@@ -58,6 +58,7 @@ class Target:
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.targets import Target
     >>> import numpy as np
     >>> target = Target("cubic", 1, lambda z: z[:, 0] ** 3)
     >>> target.labels(np.array([[2.0], [-1.0]]), rng=0)
@@ -276,6 +277,7 @@ def polynomial(terms: Mapping[tuple[int, ...], float], *, noise: float = 0.0) ->
 
     Examples
     --------
+    >>> from traindyn.problems.multi_index.targets import polynomial
     >>> import numpy as np
     >>> target = polynomial({(2, 0): 1.0, (1, 1): -3.0})
     >>> z = np.array([[2.0, 1.0]])

@@ -63,6 +63,7 @@ class LeastSquares:
     --------
     Two unknowns, one equation: descent from zero finds the shortest solution.
 
+    >>> from traindyn.problems.regression.least_squares import LeastSquares
     >>> problem = LeastSquares([[3.0, 4.0]], [5.0])
     >>> problem.minimum_norm().round(12).tolist(), problem.critical_step_size
     ([0.6, 0.8], 0.04)

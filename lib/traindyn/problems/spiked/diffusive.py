@@ -64,6 +64,9 @@ def fluctuations(
 
     Examples
     --------
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.diffusive import fluctuations
+    >>> from traindyn.problems.spiked.tensor import Statistics
     >>> problem = SpikedTensor(3, 100, signal=5.0)
     >>> limit = fluctuations(problem, Statistics(0.0, 1.0), c_delta=1.0)
     >>> limit.stationary().round(12).tolist()
@@ -112,6 +115,9 @@ def mean_shift(problem: SpikedTensor, statistics: Statistics, *, c_delta: float)
 
     Examples
     --------
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.diffusive import mean_shift
+    >>> from traindyn.problems.spiked.tensor import Statistics
     >>> problem = SpikedTensor(2, 100, signal=2.0)
     >>> shift = mean_shift(problem, Statistics(1.0, 1.0), c_delta=1.0)
     >>> print(shift.m.round(6), shift.r2.round(6))

@@ -71,6 +71,8 @@ def equilibria(problem: SpikedTensor, *, c_delta: float) -> tuple[Equilibrium, .
 
     Examples
     --------
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.equilibria import equilibria
     >>> for found in equilibria(SpikedTensor(2, 100, signal=5.0), c_delta=1.0):
     ...     m, r2 = found.statistics
     ...     print(round(float(m), 12), round(float(r2), 12), found.stable)
@@ -103,6 +105,8 @@ def informative(problem: SpikedTensor, *, c_delta: float) -> tuple[Equilibrium, 
 
     Examples
     --------
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.equilibria import informative
     >>> saddle, best = informative(SpikedTensor(3, 100, signal=5.0), c_delta=1.0)
     >>> saddle.stable, best.stable
     (False, True)
@@ -141,6 +145,7 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.spiked.equilibria import critical_signal
     >>> critical_signal(2, c_delta=1.0), critical_signal(4, c_delta=1.0)
     (1.0, 6.75)
     """
@@ -164,6 +169,7 @@ def critical_ridge(order: int, *, c_delta: float) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.spiked.equilibria import critical_ridge
     >>> critical_ridge(2, c_delta=1.0)
     4.0
     """

@@ -52,6 +52,9 @@ def solution(
 
     Examples
     --------
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.matrix import solution
+    >>> from traindyn.problems.spiked.tensor import Statistics
     >>> problem = SpikedTensor(2, 100, signal=1.5)
     >>> path = solution(problem, Statistics(0.3, 1.3), [0.0, 1.0], c_delta=1.0)
     >>> print(path.statistics.m.round(8), path.statistics.r2.round(8))

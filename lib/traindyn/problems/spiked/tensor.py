@@ -112,6 +112,8 @@ class SpikedTensor:
     --------
     At the origin the loss of an observation is its squared norm:
 
+    >>> from traindyn.problems import SpikedTensor
+    >>> from traindyn.problems.spiked.tensor import Point
     >>> import numpy as np
     >>> problem = SpikedTensor(3, 4, signal=2.0)
     >>> tensors = problem.observations(5, rng=0)

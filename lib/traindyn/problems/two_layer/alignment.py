@@ -34,6 +34,9 @@ def span_alignment(statistics: Statistics) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems.two_layer.alignment import span_alignment
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> found = Statistics(np.ones(1), np.array([[0.6, 0.0]]), np.array([[0.64]]))
     >>> span_alignment(found).round(12).tolist()
     [0.6]
@@ -62,6 +65,10 @@ def feature_space(problem: TwoLayerMixture, statistics: Statistics) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.alignment import feature_space
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.xor(3, 10, precision=10.0, ridge=0.1)
     >>> m = np.array([[0.3, 0.0], [0.4, 0.0], [0.0, 0.5]])
     >>> feature_space(problem, Statistics(np.ones(3), m, np.zeros((3, 3)))).shape
@@ -96,6 +103,9 @@ def outlier_alignment(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.alignment import outlier_alignment
     >>> problem = TwoLayerMixture.xor(4, 10, precision=10.0, ridge=0.1)
     >>> round(outlier_alignment(problem, problem.initial_statistics(v=np.ones(4)), "hessian"), 9)
     1.0

@@ -79,6 +79,7 @@ def weight(matrix: Matrix, output: ArrayLike, label: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.curvature import weight
     >>> weight("hessian", 0.0, 1.0).item(), weight("g_matrix", 0.0, 1.0).item()
     (0.25, 0.25)
     """

@@ -79,6 +79,10 @@ def around(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.diffusive import around
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet
     >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
     >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
@@ -138,6 +142,10 @@ def radial(problem: TwoLayerMixture, base: Statistics, *, c_delta: float = 1.0) 
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.diffusive import radial
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet
     >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
     >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
@@ -175,6 +183,10 @@ def blown_up(problem: TwoLayerMixture, base: Statistics, statistics: Statistics)
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.diffusive import blown_up
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet
     >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
     >>> radius = np.sqrt(np.log(4.0))
     >>> base = FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius])
@@ -193,6 +205,10 @@ def radial_part(problem: TwoLayerMixture, base: Statistics, u: ArrayLike) -> Arr
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.diffusive import radial_part
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet
     >>> problem = TwoLayerMixture.binary(2, 100, precision=np.inf, ridge=0.1)
     >>> base = FixedSet(problem, (0, 0)).at(np.sqrt(np.log(4.0)) * np.array([0.6, 0.8]))
     >>> radial_part(problem, base, [1.0, 0.0, 0.0, 0.0]).round(5).tolist()

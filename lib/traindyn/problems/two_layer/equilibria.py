@@ -100,6 +100,8 @@ def classes(problem: TwoLayerMixture) -> Classes:
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import classes
     >>> found = classes(TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1))
     >>> found.sizes.round(5).tolist()
     [1.38629, 1.38629]
@@ -148,6 +150,8 @@ class FixedSet:
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> arc, best = FixedSet(problem, (0, 0)), FixedSet(problem, (0, 1))
     >>> round(arc.loss, 6), arc.dimension, arc.attracting, arc.stable
@@ -270,6 +274,8 @@ class FixedSet:
 
         Examples
         --------
+        >>> from traindyn.problems import TwoLayerMixture
+        >>> from traindyn.problems.two_layer.equilibria import FixedSet
         >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
         >>> FixedSet(problem, (1, 1)).point([3.0, 1.0]).v.round(5).tolist()
         [-1.01967, -0.58871]
@@ -303,6 +309,9 @@ class FixedSet:
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from traindyn.problems import TwoLayerMixture
+        >>> from traindyn.problems.two_layer.equilibria import FixedSet
         >>> problem = TwoLayerMixture.binary(2, 20, precision=np.inf, ridge=0.1)
         >>> radius = np.sqrt(np.log(4.0))
         >>> FixedSet(problem, (0, 0)).at([0.6 * radius, 0.8 * radius]).m.round(5).tolist()
@@ -354,6 +363,8 @@ def fixed_sets(problem: TwoLayerMixture) -> tuple[FixedSet, ...]:
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import fixed_sets
     >>> len(fixed_sets(TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1)))
     625
     >>> len(fixed_sets(TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.13)))
@@ -375,6 +386,8 @@ def components(problem: TwoLayerMixture) -> tuple[Component, ...]:
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import components
     >>> found = components(TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1))
     >>> len(found), sum(each.stable for each in found)
     (39, 24)
@@ -427,6 +440,7 @@ def success_probability(width: int, *, classes: int = 4) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.equilibria import success_probability
     >>> success_probability(4) == 3 / 32, success_probability(2, classes=2)
     (True, 0.5)
     """
@@ -471,6 +485,10 @@ def initial_set(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import initial_set
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> start = Statistics(np.array([0.6, -0.2]), np.zeros((2, 1)), np.eye(2))
     >>> initial_set(problem, start).assignment
@@ -551,6 +569,10 @@ def destination(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import destination
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> start = Statistics(np.array([0.3, 0.4]), np.zeros((2, 1)), np.eye(2))
     >>> destination(problem, start).v.round(5).tolist()
@@ -592,6 +614,8 @@ def locate(
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet, locate
     >>> problem = TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1)
     >>> known = FixedSet(problem, (3, 0, -1, 0))
     >>> locate(problem, known.point()).assignment
@@ -641,6 +665,8 @@ def discerned(
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.equilibria import FixedSet, discerned
     >>> problem = TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1)
     >>> discerned(problem, FixedSet(problem, (3, 0, -1, 0)).point()).tolist()
     [True, False, False, True]

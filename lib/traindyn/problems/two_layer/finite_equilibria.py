@@ -87,6 +87,8 @@ def good(
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.finite_equilibria import good
     >>> problem = TwoLayerMixture.binary(2, 20, precision=5.0, ridge=0.1)
     >>> good(problem, c_delta=1.0).statistics.m.round(4).tolist()
     [[1.102], [-1.102]]

@@ -193,6 +193,7 @@ def by_polar(
     A second layer of zeros answers every input by 1/2, hence A = -mu / 4 for the binary
     mixture:
 
+    >>> from traindyn.problems.two_layer.integrals import by_polar
     >>> import numpy as np
     >>> from traindyn.problems.two_layer import Statistics, TwoLayerMixture
     >>> problem = TwoLayerMixture.binary(2, 20, precision=3.0, ridge=0.1)

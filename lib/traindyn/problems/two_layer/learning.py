@@ -76,6 +76,7 @@ def growth(
     --------
     In the XOR mixture the product tends to ``log((1 - 4 ridge) / (4 ridge))``:
 
+    >>> from traindyn.problems.two_layer.learning import growth
     >>> A, B = growth(1.0, 0.05, [0.0, 400.0])
     >>> (A * B).round(6).tolist()
     [0.0, 1.386294]
@@ -146,6 +147,9 @@ def from_zero_overlap(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.learning import from_zero_overlap
     >>> problem = TwoLayerMixture.xor(4, 20, precision=100.0, ridge=0.05)
     >>> found = from_zero_overlap(
     ...     problem, [1.0, 0.5, -1.0, -2.0], [0, 1, 2, 3], [0.0, 400.0], R_perp=np.eye(4)
@@ -221,6 +225,8 @@ def norm_bounds(
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.learning import norm_bounds
     >>> problem = TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.05)
     >>> [round(bound, 4) for bound in norm_bounds(problem, problem.initial_statistics())]
     [5.5693, 5.5693]

@@ -75,6 +75,8 @@ def lines(problem: TwoLayerMixture) -> Lines:
 
     Examples
     --------
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.limit import lines
     >>> problem = TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1)
     >>> found = lines(problem)
     >>> found.line.tolist(), found.side.tolist()
@@ -191,6 +193,10 @@ def response(
     --------
     A neuron of the binary mixture with :math:`m_i = 0`:
 
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.limit import response
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(1, 20, precision=10.0, ridge=0.1)
     >>> start = Statistics(np.array([0.7]), np.zeros((1, 1)), np.eye(1))
     >>> response(problem, start, kink=0.5).tolist()
@@ -232,6 +238,10 @@ def drift(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.limit import drift
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> root = np.sqrt(np.log(4.0))
     >>> best = Statistics(np.array([root, -root]), np.array([[root], [-root]]), np.zeros((2, 2)))
@@ -255,6 +265,10 @@ def loss(problem: TwoLayerMixture, statistics: Statistics) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems import TwoLayerMixture
+    >>> from traindyn.problems.two_layer.limit import loss
+    >>> from traindyn.problems.two_layer.mixture import Statistics
     >>> problem = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
     >>> start = Statistics(np.zeros(2), np.zeros((2, 1)), np.zeros((2, 2)))
     >>> round(float(loss(problem, start)), 6)

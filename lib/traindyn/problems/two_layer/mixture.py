@@ -113,6 +113,7 @@ class TwoLayerMixture:
     --------
     With an empty second layer the loss is log 2, whatever the data:
 
+    >>> from traindyn.problems import TwoLayerMixture
     >>> import numpy as np
     >>> problem = TwoLayerMixture.xor(4, 20, precision=10.0, ridge=0.1)
     >>> point = problem.initial(rng=0)._replace(v=np.zeros(4))

@@ -24,6 +24,9 @@ def covariance(statistics: Statistics, *, precision: float) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems.two_layer.mixture import Statistics
+    >>> from traindyn.problems.two_layer.preactivation import covariance
     >>> here = Statistics(np.ones(2), np.array([[0.5], [0.25]]), np.eye(2))
     >>> covariance(here, precision=2.0).tolist()
     [[0.625, 0.0625], [0.0625, 0.53125]]

@@ -57,6 +57,7 @@ def class_sum(ridge: float, precision: float = math.inf) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.spectra import class_sum
     >>> round(class_sum(0.05), 3), round(class_sum(0.05, 10.0), 3)
     (1.386, 1.113)
     """
@@ -103,6 +104,7 @@ class LimitSpectra:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.spectra import LimitSpectra
     >>> found = LimitSpectra(0.05, (True, True, True, False))
     >>> found.second_layer("hessian").round(6).tolist()
     [0.055452, 0.055452, 0.055452]
@@ -190,6 +192,7 @@ class FixedPointSpectra:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.spectra import FixedPointSpectra
     >>> found = FixedPointSpectra(0.03, 10.0)
     >>> round(found.class_sum, 3), found.second_layer("hessian").round(4).tolist()
     (1.9, [0.1155, 0.0765, 0.0765, 0.0375])
@@ -297,6 +300,8 @@ def lengths(precision: float) -> tuple[Array, Array, Array]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from traindyn.problems.two_layer.spectra import lengths
     >>> p, q, masses = lengths(10.0)
     >>> round(float(np.sum(masses * (p**2 + q**2))), 12)
     1.2

@@ -58,6 +58,7 @@ def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.thresholds import xor_critical_ridge
     >>> round(xor_critical_ridge(10.0), 4), round(xor_critical_ridge(1.0, c_delta=1.0), 4)
     (0.0935, 0.0423)
     """
@@ -102,6 +103,7 @@ def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
 
     Examples
     --------
+    >>> from traindyn.problems.two_layer.thresholds import xor_critical_precision
     >>> round(xor_critical_precision(0.1), 1)
     15.9
     """
