@@ -128,14 +128,14 @@ def needed(cells: Iterable[str], claims: Iterable[str]) -> list[str]:
         for index, part in enumerate(parts)
         if (claims | computed).intersection(recorded(part.statement))
     }
-    return _needed(parts, wanting)
+    return [parts[index].text for index in _needed(parts, wanting)]
 
 
 def evidence(cells: Iterable[str]) -> list[str]:
     """Statements of a chapter on which what it records of its claims depends.
 
-    They are those that some claim needs, and all that draw from a stream of random numbers which
-    the chapter shares between its parts: a draw more or less changes those that follow.
+    They are those that some claim needs, and all that draw from a stream of random numbers from
+    which these draw too: a draw more or less changes those that follow.
 
     Parameters
     ----------
@@ -154,15 +154,30 @@ def evidence(cells: Iterable[str]) -> list[str]:
     ['x = 1', "chapter.claim('A', x)"]
     """
     parts = _parts(cells)
-    shared, wanting = {RECORDER}, set()
-    for index, (statement, names) in enumerate((part.statement, part.names) for part in parts):
-        if names.used & shared:
-            wanting.add(index)
-        if _makes_stream(statement) or (
-            names.used & shared and isinstance(statement, ast.FunctionDef)
-        ):
-            shared |= names.bound
-    return _needed(parts, wanting)
+    wanting = _users(parts, {RECORDER})
+    while True:
+        kept = _needed(parts, wanting)
+        streams = {
+            name
+            for index in kept
+            if _makes_stream(parts[index].statement)
+            for name in parts[index].names.bound
+        }
+        more = _users(parts, {RECORDER} | streams)
+        if more <= wanting:
+            return [parts[index].text for index in kept]
+        wanting |= more
+
+
+def _users(parts: Sequence[_Part], shared: set[str]) -> set[int]:
+    """Return indices of the statements that use some names, or a function that uses them."""
+    found: set[int] = set()
+    for index, part in enumerate(parts):
+        if part.names.used & shared:
+            found.add(index)
+            if isinstance(part.statement, ast.FunctionDef):
+                shared = shared | part.names.bound
+    return found
 
 
 def _makes_stream(statement: ast.stmt) -> bool:
@@ -210,8 +225,8 @@ def _parts(cells: Iterable[str]) -> list[_Part]:
     ]
 
 
-def _needed(parts: Sequence[_Part], wanting: set[int]) -> list[str]:
-    """Text of some statements and of those that they depend on."""
+def _needed(parts: Sequence[_Part], wanting: set[int]) -> list[int]:
+    """Return indices of some statements and of those that they depend on."""
     late: set[str] = set()
     while True:
         kept = _backwards(parts, wanting, late)
@@ -224,7 +239,7 @@ def _needed(parts: Sequence[_Part], wanting: set[int]) -> list[str]:
             if any(name in part.names.bound for part in parts[index + 1 :])
         }
         if more <= late:
-            return [parts[index].text for index in kept]
+            return kept
         late |= more
 
 

@@ -9,7 +9,7 @@ from claimbook.__main__ import main
 from claimbook.collect import build
 
 ALIGNMENT = "alignment/alignment"
-CELL = "```{code-cell} ipython3\nchapter.claim('A', 1)\n```\n"
+CELL = "```{code-cell} ipython3\nx = 1\nchapter.claim('A', x)\n```\n"
 
 
 def bounded(value, **options):

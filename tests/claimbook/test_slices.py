@@ -42,7 +42,7 @@ def test_a_claim_that_no_statement_records_is_refused():
 
 def test_evidence_needs_no_picture():
     """A figure more, drawn from numbers of its own, leaves what the claims rest on as it is."""
-    picture = "dots = np.random.default_rng(7).normal(size=3)\nshow(dots)"
+    picture = "own = np.random.default_rng(7)\ndots = own.normal(size=3)\nshow(dots)"
     assert evidence([*CELLS, picture]) == evidence(CELLS)
 
 
