@@ -20,6 +20,7 @@ FIGURES = {
     "book/intro": "moving-catapult",
     "book/foundations/double-descent": "moving-descent",
     "book/effective-dynamics/pca": "moving-plane",
+    "book/effective-dynamics/binary-mixture": "moving-circles",
     "book/catapults/one-example": "moving-catapult",
     "book/phase-transitions/hessian": "moving-spectrum",
     "book/phase-transitions/grokking": "moving-delay",
