@@ -22,6 +22,7 @@ FIGURES = {
     "book/effective-dynamics/pca": "moving-plane",
     "book/alignment/alignment": "moving-alignment",
     "book/alignment/beyond": "moving-bulk",
+    "book/effective-dynamics/binary-mixture": "moving-circles",
     "book/catapults/one-example": "moving-catapult",
     "book/catapults/beyond": "moving-fate",
     "book/phase-transitions/hessian": "moving-spectrum",
