@@ -12,7 +12,9 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
-from companion.lazy_training.beyond.graphs import edge_weights, from_graph, random_graph
+from random_graphs import random_graph
+
+from companion.lazy_training.beyond.graphs import edge_weights, from_graph
 from companion.lazy_training.linearity.ball import hessian_ball
 from traindyn import deep
 
@@ -21,7 +23,7 @@ NETWORKS: dict[str, Callable[[], deep.Network]] = {
     "dropped densenet": lambda: deep.drop_edges(deep.densenet([5, 16, 16, 2]), 0.5, rng=1),
     "residual": lambda: deep.residual([5, 12, 12, 12, 2]),
     "convolutional": lambda: deep.convolutional([2, 6, 6], positions=5, outputs=2),
-    "graph": lambda: from_graph(random_graph([5, 10, 10, 2], [4, 6, 8], rng=3), activation="erf"),
+    "graph": lambda: from_graph(random_graph([5, 10, 10, 2], [4, 6, 8], seed=3), activation="erf"),
 }
 
 
@@ -38,7 +40,7 @@ def dense(network: deep.Network, weights: np.ndarray, x: np.ndarray, k: int = 0)
 
 def test_finite_differences_of_numpy(reference: SimpleNamespace) -> None:
     """Nothing of JAX on the other side: a graph with a skip and a shared weight."""
-    graph = random_graph([2, 4, 3, 2], [2, 3, 4], rng=0)
+    graph = random_graph([2, 4, 3, 2], [2, 3, 4], seed=0)
     graph.add_edge((0, 0), (2, 1), skip=True)
     for edge in list(graph.in_edges((1, 0)))[:1] + list(graph.in_edges((1, 2)))[:1]:
         graph.edges[edge]["shared"] = "s"

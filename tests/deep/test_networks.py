@@ -13,7 +13,9 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
-from companion.lazy_training.beyond.graphs import edge_weights, from_graph, random_graph
+from random_graphs import random_graph
+
+from companion.lazy_training.beyond.graphs import edge_weights, from_graph
 from traindyn import deep
 
 SIZES = [4, 6, 5, 2]
@@ -134,7 +136,7 @@ def test_any_graph() -> None:
 
 def test_random_graph_against_topological_order(reference: SimpleNamespace) -> None:
     """In-degrees as asked for, values as in NumPy."""
-    graph = random_graph([5, 8, 8, 8, 3], [3, 5, 6, 7], rng=0)
+    graph = random_graph([5, 8, 8, 8, 3], [3, 5, 6, 7], seed=0)
     network = from_graph(graph)
     numbers, weights = edge_weights(graph), network.initial(rng=1)
     points = np.random.default_rng(2).standard_normal((4, 5))
@@ -232,8 +234,6 @@ def lone_vertex() -> nx.DiGraph:
         (lambda: deep.with_bottlenecks(deep.fully_connected(SIZES), 2, 6, rng=0), "count must be"),
         (lambda: deep.fully_connected(SIZES).head(4), "depth must be"),
         (lambda: deep.fully_connected([3, 1]).width, "width"),
-        (lambda: random_graph([3, 4], [3, 1], rng=0), "one entry less"),
-        (lambda: random_graph([3, 4], [4], rng=0), r"in_degrees\[0\] must be"),
         (lambda: deep.fully_connected(SIZES, activation="tan"), "activation must be one of"),
         (lambda: deep.fully_connected(SIZES, activation=jax.numpy.sign), "zero everywhere"),
         (lambda: deep.fully_connected(SIZES, activation=np.sin), "JAX cannot differentiate"),

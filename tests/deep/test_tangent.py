@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
-from companion.lazy_training.beyond.graphs import from_graph, random_graph
+from random_graphs import random_graph
+
+from companion.lazy_training.beyond.graphs import from_graph
 from companion.lazy_training.linearity import linearise
 from traindyn import deep
 
@@ -19,7 +21,7 @@ NETWORKS: dict[str, Callable[[], deep.Network]] = {
     "dropped densenet": lambda: deep.drop_edges(deep.densenet([3, 8, 8, 2]), 0.5, rng=1),
     "residual": lambda: deep.residual([3, 6, 6, 6, 2]),
     "convolutional": lambda: deep.convolutional([2, 3, 3], positions=4, outputs=2),
-    "graph": lambda: from_graph(random_graph([3, 5, 5, 2], [2, 4, 6], rng=3)),
+    "graph": lambda: from_graph(random_graph([3, 5, 5, 2], [2, 4, 6], seed=3)),
 }
 
 

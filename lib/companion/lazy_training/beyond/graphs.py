@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from traindyn import _validate
 from traindyn.deep.activations import Activation, identity, resolve
 from traindyn.deep.connections import Metric, transposed
-from traindyn.deep.network import RNG, Layer, Network
+from traindyn.deep.network import Layer, Network
 from traindyn.deep.network import layer as make_layer
 
 __all__ = [
@@ -54,7 +54,6 @@ __all__ = [
     "influences",
     "inspect",
     "linearity",
-    "random_graph",
     "vertex_layers",
 ]
 
@@ -421,60 +420,6 @@ def linearity(
     else:
         verdict = "few bottlenecks" if share < -least else "spread"
     return Linearity(verdict, reports, width, share, effective)
-
-
-def random_graph(sizes: Sequence[int], in_degrees: Sequence[int], *, rng: RNG) -> nx.DiGraph:
-    """Random graph: each neuron reads some neurons of any of the earlier layers.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Inputs, hidden layers, outputs.
-    in_degrees : sequence of int
-        Of the neurons of each layer but the inputs; at most the number of earlier neurons. One
-        edge comes from the layer before, so that the layer is the intended one; the others are
-        drawn without replacement. Hidden neurons that nobody reads are read by an output.
-    rng : int, SeedSequence or Generator
-        Of the edges.
-
-    Returns
-    -------
-    networkx.DiGraph
-        Vertices (layer, neuron).
-
-    Raises
-    ------
-    ValueError
-        If the lengths disagree or a number is out of range.
-    """
-    sizes, in_degrees = _validate.listed("sizes", sizes), _validate.listed("in_degrees", in_degrees)
-    if len(in_degrees) != len(sizes) - 1 or len(sizes) < 2:
-        raise ValueError(
-            "in_degrees must have one entry less than sizes, "
-            f"got {len(in_degrees)} for {len(sizes)}"
-        )
-    generator = _validate.generator("rng", rng)
-    graph = nx.DiGraph()
-    earlier: list[tuple[int, int]] = []
-    before: list[tuple[int, int]] = []
-    for depth, size in enumerate(sizes):
-        size = _validate.integer(f"sizes[{depth}]", size, least=1)
-        vertices = [(depth, i) for i in range(size)]
-        graph.add_nodes_from(vertices)
-        if depth:
-            degree = _validate.integer(
-                f"in_degrees[{depth - 1}]", in_degrees[depth - 1], least=1, most=len(earlier)
-            )
-            for v in vertices:
-                first = before[generator.integers(len(before))]
-                others = [u for u in earlier if u != first]
-                chosen = generator.choice(len(others), degree - 1, replace=False)
-                graph.add_edges_from((u, v) for u in [first, *(others[i] for i in chosen)])
-        earlier, before = earlier + vertices, vertices
-    for v in earlier[: -len(before)]:
-        if graph.out_degree(v) == 0:
-            graph.add_edge(v, before[generator.integers(len(before))])
-    return graph
 
 
 def _parents(graph: nx.DiGraph, v: Hashable, position: dict[Hashable, int]) -> list[Hashable]:

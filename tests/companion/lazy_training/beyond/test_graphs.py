@@ -9,13 +9,14 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from random_graphs import random_graph
+
 from companion.lazy_training.beyond.graphs import (
     edge_weights,
     from_graph,
     influences,
     inspect,
     linearity,
-    random_graph,
     vertex_layers,
 )
 from traindyn import deep
@@ -23,7 +24,7 @@ from traindyn import deep
 
 def test_layers_are_longest_paths() -> None:
     """By enumeration of all paths."""
-    graph = random_graph([3, 4, 4, 2], [2, 3, 4], rng=0)
+    graph = random_graph([3, 4, 4, 2], [2, 3, 4], seed=0)
     layers = vertex_layers(graph)
     for depth, vertices in enumerate(layers):
         for v in vertices:
@@ -37,7 +38,7 @@ def test_layers_are_longest_paths() -> None:
 
 def test_influence_is_a_probability_of_visits() -> None:
     """Against a simulation of the walk; and inputs share all of it."""
-    graph = random_graph([4, 5, 5, 5, 1], [2, 3, 4, 5], rng=1)
+    graph = random_graph([4, 5, 5, 5, 1], [2, 3, 4, 5], seed=1)
     influence = influences(graph, (4, 0))
     assert abs(sum(influence[v] for v in graph if graph.in_degree(v) == 0) - 1) < 1e-12
     rng = np.random.default_rng(0)
@@ -56,7 +57,7 @@ def test_influence_is_a_probability_of_visits() -> None:
 
 def test_influence_is_the_size_of_a_block_of_the_hessian() -> None:
     """The formula at the top of the module, over random weights of a linear network."""
-    graph = random_graph([3, 4, 4, 4, 1], [2, 3, 4, 5], rng=2)
+    graph = random_graph([3, 4, 4, 4, 1], [2, 3, 4, 5], seed=2)
     network = from_graph(graph, activation="identity")
     numbers = edge_weights(graph)
     output, neuron = (4, 0), (2, 1)
