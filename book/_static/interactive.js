@@ -1,5 +1,5 @@
-/* Figures with parameters (traindyn.interactive): draws the specification that the page holds.
-   Vega is fetched from this folder, and only by pages that have such a figure. */
+/* Figures with parameters (traindyn.interactive): draws the specification, a file beside the
+   pictures of the figure. It and Vega are fetched by pages that have such a figure alone. */
 
 (() => {
   const figures = [...document.querySelectorAll(".interactive-figure")];
@@ -17,8 +17,19 @@
 
   const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
-  const prepare = (figure) => {
-    const { spec, themes } = JSON.parse(figure.querySelector("script").textContent);
+  const fetched = (address) =>
+    new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = address;
+      script.addEventListener("load", resolve);
+      script.addEventListener("error", reject);
+      document.head.append(script);
+    });
+
+  const prepare = async (figure) => {
+    const address = figure.querySelector("template").dataset.specification;
+    await fetched(address);
+    const { spec, themes } = window.specifications[address.split("/").pop()];
     delete spec.title; /* The reading, which stands below as text. */
     const drawn = element("div", "traindyn-drawn", figure);
     const inputs = element("div", "traindyn-inputs", drawn);
@@ -74,8 +85,9 @@
     state.figure.view = view;
   };
 
-  const start = () => {
-    const states = figures.map(prepare);
+  const start = async () => {
+    await fetched(vega);
+    const states = await Promise.all(figures.map(prepare));
     let pending = Promise.resolve();
     const drawAll = () => {
       pending = pending.then(() => Promise.all(states.map(draw)));
@@ -93,8 +105,6 @@
     });
   };
 
-  const script = document.createElement("script");
-  script.src = new URL("vega.js", document.currentScript.src).href;
-  script.addEventListener("load", start);
-  document.head.append(script);
+  const vega = new URL("vega.js", document.currentScript.src).href;
+  start();
 })();

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import nbformat
 import pytest
@@ -121,10 +122,31 @@ def test_a_main_picture_that_is_not_there_is_refused(notebook, tmp_path):
         figures.lead(notebook, found)
 
 
-def test_a_notebook_to_be_kept_is_whole_and_light(notebook):
-    """It refers to no file, and has one version of each picture."""
+def test_a_notebook_to_be_kept_has_one_picture_of_all_panels(notebook):
+    """It refers to no file, and no panel is lost."""
     figures.compact(notebook)
+    sizes = []
     for output in notebook.cells[1].outputs:
-        assert set(output["data"]) == {"text/html", "image/png"}
-        assert "only-dark" not in output["data"]["text/html"]
-        assert "base64" in output["data"]["text/html"]
+        assert set(output["data"]) == {"image/png"}
+        with Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))) as image:
+            sizes.append(image.size)
+            panels = image.size[0] // 60
+            shown = [
+                image.convert("RGB").getpixel((60 * panel + 30, 20)) for panel in range(panels)
+            ]
+            assert shown == [(200, 30, 30)] * panels
+    assert sizes == [(60, 40), (120, 40)]
+
+
+def test_what_a_figure_with_parameters_is_drawn_from_is_a_file(notebook, tmp_path):
+    """A page that held it would weigh several times as much; text may not end its script."""
+    output = notebook.cells[1].outputs[0]
+    script = r'<script type="application/json">{"spec":"<\/script>"}</script>'
+    output["data"]["text/markdown"] = output["data"].pop("text/html") + script
+    put(notebook, tmp_path)
+    text = output["data"]["text/markdown"]
+    address = re.search('<template data-specification="([^"]+)"></template>', text).group(1)
+    assert "<script" not in text and address.startswith("../../_static/figures/")
+    written = (tmp_path / "figures" / address.rpartition("/")[2]).read_text()
+    name = address.rpartition("/")[2]
+    assert written == (f'(window.specifications ??= {{}})["{name}"] = {{"spec":"<\\/script>"}};\n')

@@ -446,7 +446,7 @@ def test_thumbnails_are_small_and_fit_both_themes(ledger, tmp_path):
     from PIL import Image
 
     write_pages(ledger, tmp_path / "pages")
-    name = "alignment--alignment--alignment-over-time.png"
+    name = "alignment--alignment--alignment-over-time.webp"
     brightness = {}
     for theme in ("light", "dark"):
         with Image.open(tmp_path / "pages" / "thumbnails" / theme / name) as image:

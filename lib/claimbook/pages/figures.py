@@ -77,9 +77,10 @@ def _thumbnail(figure: Mapping[str, str], source: Path, out_dir: Path) -> Thumbn
             message = f"figure {figure['label']!r}: cannot read {path}: {error}"
             raise ClaimError(message) from error
         buffer = io.BytesIO()
-        small.save(buffer, format="PNG")
-        write(out_dir / "thumbnails" / theme / path.name, buffer.getvalue())
-    return Thumbnail(path.name, figure["alt"], size)
+        small.convert("RGB").save(buffer, format="WEBP", lossless=True, method=3)
+        name = path.with_suffix(".webp").name
+        write(out_dir / "thumbnails" / theme / name, buffer.getvalue())
+    return Thumbnail(name, figure["alt"], size)
 
 
 def page(ledger: Ledger, thumbnails: Thumbnails) -> str:

@@ -31,7 +31,8 @@ _PICTURE = re.compile(
     r'<img class="only-(?P<theme>light|dark)" alt="[^"]*"(?P<style>[^>]*?) '
     r'src="data:image/png;base64,(?P<data>[^"]+)">'
 )
-_DARK = re.compile(r'<img class="only-dark"[^>]*>')
+#: What a figure with parameters is drawn from.
+_SPECIFICATION = re.compile(r'<script type="application/json">(?P<data>.*?)</script>', re.DOTALL)
 _PANELS = '<div class="traindyn-figure"'
 _COLOURS = 256  # of a picture: lines and areas of a few colours, and their smooth edges
 
@@ -139,25 +140,41 @@ def lead(notebook: Any, shown: Mapping[str, Shown]) -> None:
 
 
 def compact(notebook: Any) -> None:
-    """Leave of the figures of a notebook what a reader who downloads it needs: one light version.
+    """Leave of the figures of a notebook what a reader who downloads it needs: one light picture.
 
     Parameters
     ----------
     notebook : NotebookNode
-        Changed in place.
+        Changed in place: of a figure there stay the picture of all its panels, and the chart if it
+        has parameters.
     """
     with ThreadPoolExecutor() as pool:
-        for output, _ in _outputs(notebook):
+        outputs = list(_outputs(notebook))
+        for (output, _), picture in zip(outputs, pool.map(_joined, [one for one, _ in outputs])):
             data = output["data"]
-            data.pop(MIME, None)
-            for kind in ("text/html", "text/markdown"):
-                if kind in data:
-                    text = _DARK.sub("", "".join(data[kind]))
-                    codes = [match["data"] for match in _PICTURE.finditer(text)]
-                    for code, small in zip(codes, pool.map(_reduced, codes)):
-                        text = text.replace(code, small)
-                    data[kind] = text
-            data["image/png"] = _reduced("".join(data["image/png"]))
+            for kind in (MIME, "text/html", "text/markdown"):
+                data.pop(kind, None)
+            data["image/png"] = picture
+
+
+def _joined(output: Any) -> str:
+    """Return the light panels of a figure as one picture in base64, two in a row."""
+    from PIL import Image
+
+    data = output["data"]
+    text = "".join(data.get("text/html", data.get("text/markdown", "")))
+    found = [match["data"] for match in _PICTURE.finditer(text) if match["theme"] == "light"]
+    panels = [Image.open(io.BytesIO(base64.b64decode(code))) for code in found]
+    if len(panels) < 2:
+        return _reduced(base64.b64decode("".join(data["image/png"])))
+    width, height = (max(panel.size[axis] for panel in panels) for axis in (0, 1))
+    rows = -(-len(panels) // 2)
+    whole = Image.new("RGB", (2 * width, rows * height), panels[0].convert("RGB").getpixel((0, 0)))
+    for number, panel in enumerate(panels):
+        whole.paste(panel, (number % 2 * width, number // 2 * height))
+    buffer = io.BytesIO()
+    whole.save(buffer, format="PNG")
+    return _reduced(buffer.getvalue())
 
 
 def _outputs(notebook: Any) -> Iterator[tuple[Any, Mapping[str, str]]]:
@@ -211,7 +228,14 @@ def _linked(text: str, chapter: str, figure: Shown, static: Path, pool: ThreadPo
             f'src="{_to(chapter, name)}">'
         )
 
-    text = _PICTURE.sub(refer, text)
+    def move(match: re.Match[str]) -> str:
+        # A script, not JSON: pages that are opened from a folder may not fetch anything else.
+        name = f"{_name(chapter, figure, 1)}.js"
+        content = f'(window.specifications ??= {{}})["{name}"] = {match["data"]};\n'
+        write(static / FOLDER / name, content.encode())
+        return f'<template data-specification="{_to(chapter, name)}"></template>'
+
+    text = _SPECIFICATION.sub(move, _PICTURE.sub(refer, text))
     for job in jobs:
         job.result()
     return text.replace(_PANELS, f'{_PANELS} data-panels="{numbers["light"]}"').strip()
@@ -244,10 +268,10 @@ def _size(png: bytes) -> tuple[int, int]:
         return image.size
 
 
-def _reduced(code: str) -> str:
-    """Return a picture in base64 with fewer colours."""
+def _reduced(png: bytes) -> str:
+    """Return a picture with fewer colours, in base64."""
     buffer = io.BytesIO()
-    _few_colours(base64.b64decode(code)).save(buffer, format="PNG")
+    _few_colours(png).save(buffer, format="PNG", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
 

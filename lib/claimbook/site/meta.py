@@ -8,7 +8,6 @@ Addresses are absolute if the configuration has ``html_baseurl``, and relative o
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -96,12 +95,15 @@ def write_previews(ledger: Ledger, book: Path) -> None:
     book : Path
         Staged folder of the pages, with its thumbnails.
     """
+    from PIL import Image
+
     first = {figure["chapter"]: figure["image"] for figure in reversed(ledger["figures"])}
     folder = book / "_static" / PREVIEWS
     folder.mkdir(parents=True, exist_ok=True)
-    for chapter, image in first.items():
-        source = book / "thumbnails" / "light" / Path(image).name
-        shutil.copy(source, folder / f"{chapter.replace('/', '--')}.png")
+    for chapter, name in first.items():
+        source = book / "thumbnails" / "light" / Path(name).with_suffix(".webp").name
+        with Image.open(source) as image:  # not every site that shows a card reads WebP
+            image.quantize().save(folder / f"{chapter.replace('/', '--')}.png")
 
 
 def picture(app: Any, page: str) -> str:

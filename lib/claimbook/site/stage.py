@@ -295,6 +295,8 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]
     options += ["--doctree-dir", str(html.parent / ".doctrees")]
     _call(log, stage, ["-m", "sphinx", *options, str(stage), str(html)])
+    for unread in html.rglob("*.map"):  # for those who debug the theme's own scripts
+        unread.unlink()
     if (stage / _DOWNLOADS).is_dir():
         shutil.copytree(stage / _DOWNLOADS, html / "_sources", dirs_exist_ok=True)
     # The page that leads to the first chapter names no icon; browsers would then ask for
