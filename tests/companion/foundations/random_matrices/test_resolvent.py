@@ -89,6 +89,7 @@ def test_azuma_against_the_binomial() -> None:
     assert np.all(tail <= azuma_tail(t, np.ones(n)))
     assert np.any(tail > printed_azuma_tail(t, np.ones(n)))
     assert azuma_tail(0.0, [1.0]) == 1
+    np.testing.assert_allclose(printed_azuma_tail(3.0, [1.0, 2.0]), 2 * np.exp(-9 / 5), rtol=1e-14)
 
 
 def test_concentration_tail_is_two_azuma_tails() -> None:
