@@ -38,9 +38,9 @@ def statement_of(number: str) -> str:
     >>> from claimbook.numbering import statement_of
     >>> statement_of("Theorem 2.7 (first-layer blocks)"), statement_of("Proof of Theorem 4.7")
     ('Theorem 2.7', 'Theorem 4.7')
-    >>> statement_of("C1, several neurons"), statement_of("Chapter 14, Equation 1.2")
-    ('C1', 'Chapter 14, Equation 1.2')
+    >>> statement_of("Main result (several neurons)"), statement_of("Chapter 14, Equation 1.2")
+    ('Main result', 'Chapter 14, Equation 1.2')
     """
     bare = re.sub(r"\s*\(.*", "", number.removeprefix("Proof of "))
-    head = re.match(rf"(?:Chapter \d+, )?(?:{'|'.join(KINDS)}) {NUMBER}|[A-Z]\d+", bare)
+    head = re.match(rf"(?:Chapter \d+, )?(?:{'|'.join(KINDS)}) {NUMBER}", bare)
     return head.group() if head else bare

@@ -145,7 +145,7 @@ def references(text: str, known: Mapping[str, Iterable[str]]) -> list[Reference]
     line = " ".join(text.split())
     found: dict[Reference, None] = {}
     for key, numbers in known.items():
-        words = sorted((number for number in numbers if " " in number), key=len, reverse=True)
+        words = sorted(numbers, key=len, reverse=True)
         for match in re.finditer(rf"(?<![\w-]){re.escape(key)}(?:'s?)?,?\s+", line):
             rest = line[match.end() :]
             named = next((w for w in words if re.match(rf"{re.escape(w)}(?!\.?\d)", rest)), None)
@@ -171,18 +171,14 @@ def _listed(text: str) -> Iterator[str]:
             here = number.group(1)
             if re.fullmatch("[A-Z]", here) and kind != "Appendix":
                 return
-        elif number := re.match(r"([A-Z]\d+)\b", text):
-            yield number.group(1)
-            here = ""
         else:
             return
-        if here:
-            if not kind:
-                return  # a bare number does not say of what
-            for item in _span(last, here) if _SPAN.match(join) and last else [here]:
-                yield f"{kind} {item}"
+        if not kind:
+            return  # a bare number does not say of what
+        for item in _span(last, here) if _SPAN.match(join) and last else [here]:
+            yield f"{kind} {item}"
         last, text = here, text[number.end() :]
-        following = re.match(rf"({_JOIN})(?=\(?{NUMBER}|[A-Z]\d|{_KIND.pattern})", text)
+        following = re.match(rf"({_JOIN})(?=\(?{NUMBER}|{_KIND.pattern})", text)
         if following is None:
             return
         join, text = following.group(1), text[following.end() :]

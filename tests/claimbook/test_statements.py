@@ -12,7 +12,7 @@ from claimbook.registry import load_registry
 from claimbook.site import cards
 from claimbook.statements import Reference, Statement, index, references, search
 
-KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["C1", "Easy and hard directions"], "MDL": []}
+KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["Grokking", "Easy and hard directions"], "MDL": []}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ KNOWN = {"BGJ": ["Theorem 2.2"], "MW": ["C1", "Easy and hard directions"], "MDL"
         ("BGJ Lemmas 8.1-8.3, 9.1", ["Lemma 8.1", "Lemma 8.2", "Lemma 8.3", "Lemma 9.1"]),
         ("BGJ (3.3), (3.4)", ["Equation 3.3", "Equation 3.4"]),
         ("MDL Chapter 14, Equation 1.2", ["Chapter 14, Equation 1.2"]),
-        ("MW C1, C2", ["C1", "C2"]),
+        ("(MW, Grokking), as seen", ["Grokking"]),
         ("MW, Easy and hard directions", ["Easy and hard directions"]),
         ("BGJ Appendix A.11.2", ["Appendix A.11.2"]),
         ("BGJ 8.3 says", []),
@@ -111,19 +111,19 @@ def test_definitions_are_found_before_mentions(claims: Path) -> None:
     """Who looks for a symbol would read of what it is compared with before what it is."""
     claim = load_registry(claims)["BGHJ-T2.3"]
     texts = {
-        "C12": r"$\alpha$, which $\delta_{NN}$ is compared with, is one.",
-        "C1": r"$\delta_{NN}$ is explicit: $\delta_{NN}=\lim\delta$.",
-        "C3": "Neurons beyond it escape.",
+        "A threshold": r"$\alpha$, which $\delta_{NN}$ is compared with, is one.",
+        "The main result": r"$\delta_{NN}$ is explicit: $\delta_{NN}=\lim\delta$.",
+        "Escape": "Neurons beyond it escape.",
         "The delta_NN of networks": "Something tends to a limit.",
     }
     found = {}
     for number, text in texts.items():
-        terms = ("delta_NN", "escape") if number == "C3" else ()
+        terms = ("delta_NN", "escape") if number == "Escape" else ()
         mine = replace(claim, number=number, statement=text, terms=terms)
         reference = Reference("MW", number)
         found[reference] = Statement(reference, [mine])
     numbers = [item.reference.number for item in search("delta_NN", found)]
-    assert numbers == ["C3", "The delta_NN of networks", "C1", "C12"]
+    assert numbers == ["Escape", "The delta_NN of networks", "The main result", "A threshold"]
 
 
 def test_page_has_the_statements_of_the_sources(claims: Path) -> None:

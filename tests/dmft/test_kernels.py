@@ -78,7 +78,7 @@ def test_errors_are_small_and_returned(references):
 
 
 def test_kernels_have_their_structure(references):
-    """Causality, symmetry, a hard direction without overlap (MW C3), exact second moments."""
+    """Causality, symmetry, no overlap with hard ones (MW, Hard directions), exact moments."""
     kernels = references[4.0].kernels
     c, r, r_f = (x[:, :, 0, 0] for x in (kernels[0], kernels[2], kernels[4]))
     np.testing.assert_allclose(c, c.T)
@@ -138,7 +138,7 @@ def test_integration_by_parts_equals_the_derivative():
     ],
 )  # fmt: skip
 def test_against_gradient_descent(problem, delta, eta, steps):
-    """Two neurons, easy directions (MW C4), jumps, noise: d = 300, mean of 24 runs.
+    """Two neurons, easy directions (MW, Easy directions), jumps, noise: d = 300, mean of 24 runs.
 
     Overlaps, products and losses (MW, Training and test loss) are those of the recursion (MW,
     Dynamical mean field equations).

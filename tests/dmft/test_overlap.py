@@ -29,7 +29,7 @@ def test_reference_values(single):
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_against_gradient_descent(width):
-    """Mean squared overlap of z_1 z_2, of order 1/d (MW C3): 1 or 2 neurons, 200 runs at d = 150.
+    """Mean squared overlap of z_1 z_2, of order 1/d (MW, Hard directions): 200 runs at d = 150.
 
     The ratio to the prediction is a scaled chi-square: within 6 / sqrt(200) of one, and an
     allowance of 0.15 for 1/d. The control: without the noise of the data, amplification alone.

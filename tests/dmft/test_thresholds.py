@@ -30,7 +30,10 @@ from traindyn.problems.multi_index import (
     ],
 )
 def test_thresholds_at_initialisation(problem, expected):
-    """Reference values to 0.1 % (MW C1), never below the algorithmic threshold (MW C2)."""
+    """Reference values to 0.1 %, never below the algorithmic threshold.
+
+    MW, Main result; MW, Properties of the threshold.
+    """
     found = initial_threshold(problem)
     assert found == pytest.approx(expected, rel=1e-3)
     assert found > delta_alg(problem.target).threshold

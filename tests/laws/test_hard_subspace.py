@@ -114,7 +114,7 @@ def _at_positive_edge(strength):
 
 @pytest.mark.parametrize("rank", [1, 2])
 def test_against_matrices(rank):
-    """Extreme eigenvalues and overlaps of 1/n X^T G X at d = 600 (MW C5), mean over 4 draws.
+    """Extreme eigenvalues, overlaps of 1/n X^T G X at d = 600 (MW, Main theorem), mean of 4 draws.
 
     Tolerances 3 % and 0.06; the control, coordinates that the weights do not depend on,
     predicts no outlier.

@@ -234,7 +234,7 @@ def test_degenerate_outliers_have_their_own_metric() -> None:
 
 
 def test_bulk_against_simulation() -> None:
-    """Resolvent traces of signed weighted matrices (MW C6): error O(1/d), wrong variants O(1)."""
+    """Resolvent traces, signed weights (MW, Law of the bulk): error O(1/d), wrong variants O(1)."""
     d, samples, variance = 300, 600, 0.25
     rng = np.random.default_rng(6)
     inputs = draw(d, samples, variance, rng)

@@ -259,7 +259,7 @@ def test_stopped_replicas_repeat_what_they_had():
 
 
 def test_gradients_lie_in_the_span_of_the_inputs():
-    """X^T F is n times the difference of iterates: the identity behind MW C7.
+    """X^T F is n times the difference of iterates: the identity behind MW, Gaussian conditioning.
 
     P_F X P_Theta^perp vanishes, with F the forces so far and Theta the iterates and directions.
     """

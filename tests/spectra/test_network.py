@@ -108,7 +108,7 @@ def test_extreme_eigenpairs(side, monkeypatch):
 
 
 def test_outlier_is_the_predicted_one():
-    """Initial Hessian above its threshold (MW C5): value, next value and overlap; none below."""
+    """Initial Hessian above its threshold (MW, Main theorem): values and overlap; none below."""
     problem, d = MultiIndex(), 600
     predicted = solve(problem, 0, sample_ratio=6.0, step_size=0.5, rng=0).hard_subspace(0)
     found = []
@@ -138,7 +138,7 @@ def test_single_precision_data_lose_nothing_in_the_sums():
 
 
 def test_residue_is_the_projector():
-    """Of the eigenvalues inside (MW C9), for a matrix and for the entry of a limit law."""
+    """Of the eigenvalues inside (MW, Residue formula), for a matrix and an entry of a limit law."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((7, 7))
     matrix = matrix + matrix.T

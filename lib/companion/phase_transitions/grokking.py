@@ -6,9 +6,9 @@ only changes its length, :math:`\theta(t + 1) = (1 - \eta E[g(t)])\, \theta(t)`,
 :math:`W(t) = \sqrt{q(t)}\, Z` belong to one Gaussian variable Z. Two consequences (derived here,
 time in steps times :math:`\eta`):
 
-* *The gap.* It is small but there, where MW C11 has none, far above the threshold. Inserting
-  :math:`V(t) = W(t) - \frac\eta\delta \sum_{s < t} R(t, s) F(s)` into the training loss, where
-  :math:`F = \partial \ell / \partial V`,
+* *The gap.* It is small but there, though the slides (MW, Grokking) have none far above the
+  threshold. Inserting :math:`V(t) = W(t) - \frac\eta\delta \sum_{s < t} R(t, s) F(s)` into the
+  training loss, where :math:`F = \partial \ell / \partial V`,
 
   .. math:: test(t) - train(t) = \frac1\delta\, \eta \sum_{s < t}
             \sqrt{\frac{q(t)}{q(s + 1)}}\; E[F(t) F(s)] + O(\delta^{-2}) .

@@ -73,8 +73,8 @@ class Kernels(NamedTuple):
     correlation : ndarray, shape (T + 1, T + 1, m, m)
         C(t, s), of neurons at two times.
     overlap : ndarray, shape (T + 1, m, k)
-        ``C(t, *)``, with the target's directions: of order one along easy ones at most (MW C3 and
-        C4).
+        ``C(t, *)``, with the target's directions: of order one along easy ones at most (MW,
+        Hard directions, and MW, Easy directions).
     response : ndarray, shape (T + 1, T + 1, m, m)
         R(t, s), zero unless t > s.
     force_correlation : ndarray, shape (T + 1, T + 1, m, m)
@@ -188,7 +188,7 @@ class MeanField:
         side: str = "left",
         seed: int | None = None,
     ) -> HardSubspace:
-        """Return the Hessian's predicted edge and informative outliers at one step (MW C5).
+        """Return the Hessian's edge and informative outliers at one step (MW, Main theorem).
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 r"""The overlap with hard directions at order :math:`d^{-1/2}`.
 
-Hard directions are not learnt in a bounded number of steps (MW C3), but the overlap of order
+A bounded number of steps learns no hard direction (MW, Hard directions), but the overlap of order
 :math:`d^{-1/2}` that a random start has is amplified. If all directions are hard,
 :math:`x(t) = \sqrt d\, \Theta(t)^T \Theta_*`, shape (m, k), is asymptotically Gaussian:
 an overlap x(s) shifts W(s) by :math:`x(s) V_* / \sqrt d`, so that

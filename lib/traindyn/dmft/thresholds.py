@@ -2,7 +2,7 @@ r"""The threshold at initialisation, by quadrature.
 
 The threshold is the least sample ratio at which the Hessian has an informative negative eigenvalue:
 the largest eigenvalue of :math:`P(a_{end})` of :class:`~traindyn.laws.hard_subspace.HardSubspace`
-reaches one (MW C1, restricted to eigenvalues below min(0, edge)).
+reaches one (MW, Main result, restricted to eigenvalues below min(0, edge)).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ eigenvalue of :math:`P(a_{end})` exceeds one, with :math:`a_{end} = a_c` if
 
 .. math:: \frac{1 - \delta E[T^2]}{1 - \delta E[T^2] + \delta E[T^2 (v \cdot s)^2]} .
 
-(MW C5: its edge, outlier and overlap equations, in a form free of z.)
+(MW, Main theorem: its edge, outlier and overlap equations, in a form free of z.)
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class HardSubspace:
 
     @cached_property
     def law(self) -> WeightedMarchenkoPastur:
-        """Limit law of all eigenvalues (MW C6): density, cdf, every edge."""
+        """Limit law of all eigenvalues (MW, Law of the bulk): density, cdf, every edge."""
         return WeightedMarchenkoPastur(
             self._given, 1 / self.sample_ratio, probabilities=self._masses
         )

@@ -25,7 +25,7 @@ def limit():
 
 
 def test_gap_is_the_limit_of_the_whole_equations(limit):
-    """The gap at large delta (MW C11): delta times it has this limit; a tenth more is rejected."""
+    """The gap at large delta (MW, Grokking): delta times it has this limit, not a tenth more."""
     errors = []
     for delta in (100.0, 400.0, 1600.0):
         found = solve(

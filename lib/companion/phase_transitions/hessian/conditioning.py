@@ -10,8 +10,9 @@ forces :math:`F(0), \dots, F(t-1)`. With the projections :math:`P_\Theta, P_F` o
 with a fresh Gaussian :math:`\tilde X`. (The third term of Gaussian conditioning,
 :math:`P_F X P_\Theta^\perp`, vanishes: :math:`X^T F(s) = n (\theta(s) - \theta(s + 1)) / \eta`.)
 The same holds on the null branch, as what is removed there is spanned by :math:`\Theta_*`
-(MW C7). Read backwards, adding fresh numbers on what was seen gives inputs
-that are independent of the trajectory and differ from X in finite rank (MW C8).
+(MW, Gaussian conditioning). Read backwards, adding fresh numbers on what was seen gives inputs
+that are independent of the trajectory and differ from X in finite rank (MW, Finite-rank
+perturbation).
 """
 
 from __future__ import annotations

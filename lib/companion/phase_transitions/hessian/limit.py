@@ -35,7 +35,8 @@ def limit_resolvent(
 
     with the Stieltjes transform :math:`\alpha` of the bulk. Its poles are the informative
     outliers and its residues their overlaps; in the bulk, its imaginary part over
-    :math:`\pi` is the density of the hard directions' weight on the eigenvectors (MW C5).
+    :math:`\pi` is the density of the hard directions' weight on the eigenvectors (MW, Main
+    theorem).
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def residue(
     r"""Return minus the contour integral of a resolvent over :math:`2 \pi i`.
 
     For the resolvent :math:`(H - z)^{-1}` this is the projector on the eigenvectors of the
-    eigenvalues inside the circle (MW C9), for an entry of it that of the projector.
+    eigenvalues inside the circle (MW, Residue formula), for an entry of it that of the projector.
     The trapezoidal rule on a circle converges geometrically.
 
     Parameters

@@ -9,7 +9,7 @@ Hessian, hence :math:`T` of :class:`~traindyn.laws.hard_subspace.HardSubspace`, 
           \le \sqrt{\delta E[T^2]} \sqrt{\delta I_v} \le \sqrt{\delta I_v} ,
 
 because :math:`\delta E[T^2] \le 1` left of the edge. An outlier therefore needs
-:math:`\delta \ge 1 / I_v` (derived here, for MW C2). If all
+:math:`\delta \ge 1 / I_v` (derived here; MW, Properties of the threshold). If all
 directions are hard, V knows of them only what the label says: e is a function of y and
 :math:`1 / I_v \ge \delta_{alg}`, with equality for a single direction. The bound becomes the
 equation

@@ -5,8 +5,8 @@ negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
 :class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
 the sample ratio, so a quadratic through a few values finds it; all ratios share their random
 numbers, and every seed has its own root, which gives the error.
-:math:`\delta_{NN} = \lim_{t \to \infty} \min_j \delta_j^*(t)` (MW C1, restricted to eigenvalues
-below min(0, edge)).
+:math:`\delta_{NN} = \lim_{t \to \infty} \min_j \delta_j^*(t)` (MW, Main result, restricted to
+eigenvalues below min(0, edge)).
 
 The cost of the mean-field equations grows like the cube of the number of steps.
 """
@@ -71,7 +71,7 @@ def threshold_curve(
     seeds: int = 4,
     workers: int | None = None,
 ) -> Thresholds:
-    r"""Thresholds at several steps, from one solution per sample ratio (MW C1).
+    r"""Thresholds at several steps, from one solution per sample ratio (MW, Main result).
 
     The threshold :math:`\delta_{NN}` of training is the limit of the least of them at late times
     (:func:`extrapolate`).

@@ -9,7 +9,7 @@ gives
 the number of samples per dimension above which an efficient algorithm (a spectral method with
 the best preprocessing of the labels, approximate message passing) recovers some hard
 direction better than chance; gradient descent on a network needs at least as many
-(MW C2). For one direction it is :math:`1 / E[g^2]`.
+(MW, Properties of the threshold). For one direction it is :math:`1 / E[g^2]`.
 
 Conditional expectations are computed by quadrature: the coordinates run over a fine grid,
 grid points are grouped by label into narrow cells; label noise then mixes the cells.

@@ -31,7 +31,7 @@ def train(problem, seed, n=90, d=30, steps=4, null=None):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("on_branch", [False, True])
 def test_what_was_seen(problem, on_branch):
-    """Bases, projections, and the term that vanishes (MW C7), but not if a step is forgotten."""
+    """Bases, projections; a term that vanishes with all steps (MW, Gaussian conditioning)."""
     null = np.eye(problem.k)[:, :1] if on_branch else None
     data, path, known = train(problem, 0, null=null)
     m = problem.width
@@ -89,7 +89,7 @@ def test_resampled_and_freed_inputs():
 
 
 def test_hessian_is_a_fresh_one_plus_finite_rank():
-    """Rank at most that of what was seen, both sides (MW C8); weights of the same step."""
+    """Rank at most that of what was seen (MW, Finite-rank perturbation); one step's weights."""
     problem = PROBLEMS[0]
     data, path, known = train(problem, 5)
     g, _ = network.weights(problem, data, path[-1])

@@ -21,7 +21,7 @@ def test_no_step_is_initialisation():
 
 @pytest.mark.parametrize(("step", "expected"), [(5, 2.84), (10, 3.84), (20, 5.28)])
 def test_reference_values_at_finite_times(step, expected):
-    """MW C1 at eta t = 2.5, 5, 10: mean-field and null-branch values found elsewhere, to 3 %."""
+    """MW, Main result, at eta t = 2.5, 5, 10: values of both branches found elsewhere, to 3 %."""
     near = expected * np.array([0.8, 0.94, 1.08, 1.22])
     found = threshold_curve(MultiIndex(), [step], near, step_size=0.5, rng=1, paths=2**13)
     assert found.values[0] == pytest.approx(expected, rel=0.03)
@@ -69,7 +69,7 @@ def test_half_point_covers_the_truth():
 
 
 def test_least_threshold_over_neurons():
-    """Neurons of both signs (MW C1): the least threshold is that of the positive ones alone."""
+    """Neurons of both signs (MW, Main result): the least threshold is that of the positive ones."""
     options = {"step_size": 1.0, "rng": 0, "paths": 2**12, "seeds": 2}
     problem, deltas = MultiIndex(second_layer=(1.0, -1.0)), [2.0, 3.0, 4.0, 5.0]
     both = threshold_curve(problem, [2], deltas, **options)
