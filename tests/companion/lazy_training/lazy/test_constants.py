@@ -24,6 +24,14 @@ def parabola(sigma, lipschitz):
     return QuadraticMap([[sigma]], [[[-lipschitz]]])
 
 
+def test_theorem_bounds_at_unequal_constants():
+    """At constants of one, or equal ones, a wrong power would not be seen."""
+    bounds = theorem_bounds(LazyConstants(3, 0.5, 2.0, 3.0, 0.25))
+    assert (bounds.rate, bounds.distance) == pytest.approx((4 / 6, 0.5), rel=1e-14)
+    assert bounds.deviation == pytest.approx(8 * 0.25 * 9 * 0.25 / 32, rel=1e-14)
+    assert theorem_bounds(LazyConstants(3, 0.5, 2.0, 3.0, 4.0)).deviation == 0.75
+
+
 def training(n, d, m, scale, seed, *, factor=1.0, times=None):
     """A paired two-layer network on Gaussian data: constants, times and path of its flow."""
     rng = np.random.default_rng(seed)
