@@ -96,13 +96,14 @@
     new MutationObserver(drawAll).observe(document.documentElement, {
       attributeFilter: ["data-theme"],
     });
-    let width = window.innerWidth;
-    window.addEventListener("resize", () => {
-      /* The bars of a phone's browser change the height alone, all the time. */
-      if (window.innerWidth === width) return;
-      width = window.innerWidth;
-      drawAll();
+    /* The side bar may change the width too; a phone's browser changes the height all the time. */
+    const widths = new Map(figures.map((figure) => [figure, figure.clientWidth]));
+    const watch = new ResizeObserver((entries) => {
+      const changed = entries.filter(({ target }) => target.clientWidth !== widths.get(target));
+      for (const { target } of changed) widths.set(target, target.clientWidth);
+      if (changed.length) drawAll();
     });
+    figures.forEach((figure) => watch.observe(figure));
   };
 
   const vega = new URL("vega.js", document.currentScript.src).href;

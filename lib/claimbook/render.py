@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from claimbook.evidence import Evidence, Value
+from claimbook.evidence import ControlResult, Evidence, Value
 from claimbook.registry import Finding
 from claimbook.verdict import Record
 
@@ -91,12 +91,12 @@ def excludes(item: Evidence) -> str:
         return f"a variance larger by {number(item.resolution, 2)}"
     if item.departure == "margin":
         far = _relative(item)
-        return f"a value {number(item.resolution, 2)}{far} nearer to the bound, and beyond it"
+        return f"values {number(item.resolution, 2)}{far} nearer to the bound, or beyond it"
     if item.departure == "side":
         far = _relative(item)
         return (
-            "every value on the wrong side of the bound; a true value is seen from a distance of "
-            f"{number(item.resolution, 2)}{far}"
+            "every value beyond the bound (one within it passes from a distance of "
+            f"{number(item.resolution, 2)}{far})"
         )
     part = item.relative_resolution()
     if part is None or part > 0.5:
@@ -131,9 +131,26 @@ def _chances(item: Evidence) -> str:
     return f"{fails}; a false one that is nearer than the departure named may pass"
 
 
-def comparison(observed: Value, expected: Value) -> str:
-    """Return the two numbers of a check as HTML."""
-    return f"<strong>{number(observed)}</strong>, expected {number(expected)}"
+def comparison(item: Evidence, wrong: ControlResult | None = None) -> str:
+    """Return the two numbers of a check, or those of its wrong variant, as HTML.
+
+    Both are rounded to what their error, or a difference of theirs beyond it, lets one see.
+    """
+    observed, expected = (wrong or item).observed, (wrong or item).expected
+    word = "bound" if item.departure in ("margin", "side") else "expected"
+    digits = _digits(item, expected)
+    return f"<strong>{number(observed, digits)}</strong>, {word} {number(expected, digits)}"
+
+
+def _digits(item: Evidence, expected: Value) -> int:
+    """Digits that the error of a number leaves: 3 to 6, and all before the point."""
+    size = float(np.max(np.abs(expected)))
+    if not 0 < size < np.inf:
+        return 3
+    if item.error == 0:
+        return 4 if item.departure in ("margin", "side") else 6
+    left = np.log10(size / item.error) + 1
+    return int(np.clip(np.ceil(max(left, np.log10(size) + 1)), 3, 6))
 
 
 def evidence_list(evidence: Sequence[Evidence]) -> str:
@@ -142,11 +159,11 @@ def evidence_list(evidence: Sequence[Evidence]) -> str:
     for item in evidence:
         control = item.control
         wrong = f"{escape(control.variant)}{' (as printed)' if control.printed else ''}: "
-        wrong += f"{comparison(control.observed, control.expected)}; rejected"
+        wrong += f"{comparison(item, control)}; rejected"
         if control.far:
             wrong += f"; {escape(control.far)}"
         rows = {
-            "observed": f"{comparison(item.observed, item.expected)}, error {number(item.error)}",
+            "observed": f"{comparison(item)}, error {number(item.error, 2)}",
             "wrong variant": wrong,
             "excludes": excludes(item),
             **({"errors": _chances(item)} if item.sampling == "random" else {}),

@@ -98,12 +98,12 @@ def test_a_figure_has_number_caption_and_place(notebook, tmp_path):
 
 
 def test_the_main_picture_follows_the_question(notebook, tmp_path):
-    """It stands behind the first paragraph, with the first sentence of its caption."""
+    """It stands behind the first paragraph, with its caption."""
     notebook.metadata["picture"] = "the second"
     figures.lead(notebook, put(notebook, tmp_path))
     text = notebook.cells[0].source
     assert text.index("so?") < text.index("<figure") < text.index("This is learnt.")
-    assert '<a href="#figure-the-second">Figure 2</a>. Two &lt; three.</figcaption>' in text
+    assert '<a href="#figure-the-second">Figure 2</a>. Two &lt; three. More.</figcaption>' in text
     assert "\n\n" not in text[text.index("<figure") : text.index("</figure>")]
 
 

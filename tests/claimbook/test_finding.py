@@ -69,12 +69,28 @@ $\lambda$
 """
 
 
+GLOSSARY = r"""# Glossary
+
+Terms.
+
+```{glossary}
+BBP transition
+  An eigenvalue leaves the {term}`bulk`,
+  of size $\lambda$.
+
+bulk
+  All others. See {doc}`alignment/matrices`.
+```
+"""
+
+
 @pytest.fixture
 def book(tmp_path):
     """A folder of sources with a page of notation and one chapter."""
     folder = tmp_path / "book"
     (folder / "alignment").mkdir(parents=True)
     (folder / "notation.md").write_text(NOTATION, encoding="utf8")
+    (folder / "glossary.md").write_text(GLOSSARY, encoding="utf8")
     (folder / "alignment" / "matrices.md").write_text("---\na: 1\n---\n# The *rank* of $H$\n")
     return folder
 
@@ -103,6 +119,13 @@ def test_index_has_numbers_letters_and_functions(ledger, claims, book):
         },
         {"name": "threshold", "text": "δ_NN; δ_j^* (BGHJ)", "place": "many-letters"},
     ]
+    transition, bulk = index["terms"]
+    assert transition == {
+        "name": "BBP transition",
+        "text": "An eigenvalue leaves the bulk, of size λ.",
+        "place": "term-BBP-transition",
+    }
+    assert bulk["text"].startswith("All others.")
 
 
 def test_index_is_written_beside_the_pages(claims, executed, tmp_path):

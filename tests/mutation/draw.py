@@ -230,12 +230,13 @@ def put_to_checks(
 
 
 def put_to_tests(bench: Bench, change: Change) -> str:
-    """Run the unit tests of the changed file, then those of its room: caught, or survived."""
+    """Run the doctests and tests of the changed file, then those of its room."""
     file = Path(change.file)
     folder = file.parent.relative_to("traindyn") if file.parts[0] == "traindyn" else file.parent
     mirrored = ROOT / "tests" / folder / f"test_{file.stem.lstrip('_')}.py"
-    alone = folder == Path()
-    places = [mirrored] if alone else [mirrored, ROOT / "tests" / Path(*folder.parts[:2])]
+    places = [bench.folder / "lib" / file, mirrored]
+    if folder != Path():
+        places.append(ROOT / "tests" / Path(*folder.parts[:2]))
     for place in places:
         if place.exists() and not _passes(bench, place):
             return slices.CAUGHT

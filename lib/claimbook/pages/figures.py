@@ -100,15 +100,12 @@ def page(ledger: Ledger, thumbnails: Thumbnails) -> str:
     shown = [claim for claim in ledger["claims"] if claim["figure"]]
     return render(
         "figures",
-        profile=ledger["profile"],
-        cores=ledger["environment"]["cores"],
         titles=ledger["sources"],
         sources={
             source: list(_sections(claims)) for source, claims in parts.by_source(ledger, shown)
         },
         themes=_THEMES,
         thumbnails=thumbnails,
-        seconds={entry["chapter"]: entry["seconds"] for entry in ledger["chapters"]},
     )
 
 

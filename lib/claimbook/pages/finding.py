@@ -23,6 +23,8 @@ from claimbook.statements import Statement
 FILE = Path("_static", "claims-index.js")
 #: A page of a book in which letters are explained: tables and lists of definitions.
 NOTATION = "notation"
+#: A page of a book in which words are explained: a glossary of Sphinx.
+GLOSSARY = "glossary"
 
 
 def script(
@@ -39,7 +41,8 @@ def script(
     folder : str
         Address of the pages from the root of the site.
     book : Path, optional
-        Folder of the sources, for the titles of chapters and the page `NOTATION`.
+        Folder of the sources, for the titles of chapters and the pages `NOTATION`
+        and `GLOSSARY`.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def index(
     Returns
     -------
     dict
-        `verdicts`, `sources`, `chapters`, `claims`, `letters`.
+        `verdicts`, `sources`, `chapters`, `claims`, `letters`, `terms`.
     """
     functions = {
         claim.id: [place.name for place in item.functions if "._" not in f".{place.name}"]
@@ -81,6 +84,7 @@ def index(
             for claim in ledger["claims"]
         ],
         "letters": list(letters(book / f"{NOTATION}.md") if book else ()),
+        "terms": list(terms(book / f"{GLOSSARY}.md") if book else ()),
     }
 
 
@@ -128,6 +132,27 @@ def letters(page: Path) -> Iterator[Mapping[str, str]]:
         elif found := re.match(r"(.+)\n: +(.+)", block, re.DOTALL):
             name, text = map(plain, found.groups())
             yield {"name": name, "text": text, "place": place}
+
+
+def terms(page: Path) -> Iterator[Mapping[str, str]]:
+    """Yield the words that a glossary explains.
+
+    Parameters
+    ----------
+    page : Path
+        MyST text with one directive ``glossary``; no such file explains nothing.
+
+    Yields
+    ------
+    mapping
+        `name`, `text`, and `place`, the anchor that Sphinx gives to the word.
+    """
+    if not page.is_file():
+        return
+    text = page.read_text(encoding="utf8").partition("```{glossary}")[2].partition("```")[0]
+    for found in re.finditer(r"^(\S.*)\n((?:  .+\n?)+)", text, re.MULTILINE):
+        place = "term-" + re.sub(r"[^a-zA-Z0-9]+", "-", found[1]).strip("-")
+        yield {"name": plain(found[1]), "text": plain(" ".join(found[2].split())), "place": place}
 
 
 def _slug(heading: str) -> str:

@@ -64,11 +64,6 @@ class Shown:
         """Its place on the page."""
         return parts.anchor("figure", self.label)
 
-    @property
-    def summary(self) -> str:
-        """The first sentence of the caption."""
-        return re.split(r"(?<=[.!?])\s", self.caption.strip(), maxsplit=1)[0]
-
 
 def put(notebook: Any, chapter: str, static: Path, claims: Iterable[Entry]) -> dict[str, Shown]:
     """Write the pictures of an executed chapter to files and let its outputs refer to them.

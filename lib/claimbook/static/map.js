@@ -85,7 +85,7 @@
       else size(graph, graph.whole.split(" ").map(Number));
       centre(graph, here ? graph.nodes.get(focus) : graph.svg);
     }
-    count.textContent = `${number} statements`;
+    count.textContent = `${number} ${number === 1 ? "statement" : "statements"}`;
   };
   // The address holds what is chosen, so that it can be kept and passed on.
   const remember = () => {

@@ -8,7 +8,7 @@
 
   const MOST = 10;
   const ID = 8; // above all numbers
-  const LETTERS = 2; // of the page of notation, below the claims
+  const LETTERS = 2; // of the pages of notation and of words, below the claims
 
   /* ------------------------------------------------------------- one form for all spellings */
 
@@ -42,8 +42,9 @@
     .replace(/\u2212/g, "-")
     .replace(/[{}$\\]/g, "")
     .replace(/\s*([_^])[\s(]*/g, "$1");
-  const STOP = new Set(("a all an and are as at be by for from has if in is it its of on or that the "
-    + "this to was what when which with").split(" "));
+  const STOP = new Set(("a all an and any are as at be by can code csv data do does find for from "
+    + "function get has have how i if in is it its me my not of on or that the there this to use was "
+    + "what when where which why with").split(" "));
   const stem = (word) => {
     if (word.length < 4 || /[_^\d]|(?:ss|us|is)$/.test(word)) return word;
     return word.replace(/ies$/, "y").replace(/s$/, "");
@@ -84,7 +85,9 @@
   };
   /* What a question says of a number: of which source, of which kind, and the words beside it. */
   const readNumber = (question, sources) => {
-    const source = sources.find((key) => new RegExp(`(?<![\\w-])${key}(?![\\w-])`, "i").test(question));
+    /* In small letters OWN, the key of what a book adds, is a word like others. */
+    const source = sources.find((key) =>
+      new RegExp(`(?<![\\w-])${key}(?![\\w-])`, key === "OWN" ? "" : "i").test(question));
     const rest = source ? question.replace(new RegExp(`\\b${source}\\b[,:]?`, "i"), " ") : question;
     const found = named.exec(rest);
     if (!found) return {source, rest};
@@ -166,12 +169,20 @@
       about: "",
     }, [[letter.name, 2], [letter.text, 1]]));
 
+    const terms = index.terms.map((term, order) => prepare({
+      ...term,
+      order,
+      title: `Glossary: ${term.name}`,
+      address: `${index.folder}/glossary.html#${term.place}`,
+      about: "",
+    }, [[term.name, 4], [term.text, .5]]));
+
     const asks = readNumber(question, index.sources);
     const id = question.toLowerCase();
     const mine = asks.source ? claims.filter((claim) => claim.source === asks.source) : claims;
     const wanted = [...new Set(words(asks.rest))];
 
-    const every = [...claims, ...letters];
+    const every = [...claims, ...letters, ...terms];
     const frequency = new Map();
     for (const entry of every) {
       for (const word of entry.weights.keys()) frequency.set(word, 1 + (frequency.get(word) ?? 0));
@@ -221,8 +232,12 @@
       delete asks.number;
       found = ranked(mine, () => 0);
     }
-    const explained = asks.number || called.length ? [] : ranked(letters, () => 0).slice(0, LETTERS);
-    return [...found.slice(0, MOST - explained.length), ...explained];
+    if (asks.number || called.length) return found.slice(0, MOST);
+    /* The word that was asked for stands above the claims, letters and other words below them. */
+    const meant = ranked(terms.filter((term) => words(term.name).join(" ") === phrase.trim()), () => 0);
+    const below = ranked([...letters, ...terms].filter((entry) => !meant.includes(entry)), () => 0)
+      .slice(0, LETTERS);
+    return [...meant, ...found.slice(0, MOST - meant.length - below.length), ...below];
   };
 
   /* ---------------------------------------------------------------------------------- the page */
