@@ -230,11 +230,17 @@ def put_to_checks(
 
 
 def put_to_tests(bench: Bench, change: Change) -> str:
-    """Run the doctests and tests of the changed file, then those of its room."""
+    """Run doctests of the changed file, tests that name it or its room: caught, or survived."""
     file = Path(change.file)
     folder = file.parent.relative_to("traindyn") if file.parts[0] == "traindyn" else file.parent
     mirrored = ROOT / "tests" / folder / f"test_{file.stem.lstrip('_')}.py"
-    places = [bench.folder / "lib" / file, mirrored]
+    module = ".".join(file.with_suffix("").parts)
+    naming = [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if re.search(rf"\b{re.escape(module)}\b", path.read_text(encoding="utf8"))
+    ]
+    places = [bench.folder / "lib" / file, mirrored, *naming]
     if folder != Path():
         places.append(ROOT / "tests" / Path(*folder.parts[:2]))
     for place in places:
