@@ -52,7 +52,7 @@ EXAMPLES = {
     },
     "companion.phase_transitions.mean_field.measure": lambda: {
         "problem": PROBLEM, "data": PROBLEM.sample(6, 3, rng=0),
-        "neurons": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
+        "start": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
         "rng": 2,
     },
     "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),

@@ -72,7 +72,7 @@ def kernel_rate(level: float) -> float:
 
     By Cramér's theorem :math:`P(\lambda \ge a) \le e^{-m I(a)}` for a > 1, and the same below
     one, with :math:`I(a) = \sup_t\, t a - \log \frac12 (1 + e^t (1 - 2 t)^{-1/2})`: the kernel of
-    :func:`~companion.catapults.one_example.draw_start` is a mean of m terms, zero or
+    :func:`~companion.catapults.one_example.initial` is a mean of m terms, zero or
     :math:`1 + s^2`.
     ZHU Proposition B.9.1 is about the levels one half and three halves.
 
@@ -119,7 +119,7 @@ class TwoLayerModel:
 
     >>> import numpy as np
     >>> from traindyn.catapults import TwoLayerModel
-    >>> start = TwoLayerModel.initialise(8, 3, rng=1)
+    >>> start = TwoLayerModel.initial(8, 3, rng=1)
     >>> inputs = np.eye(3)
     >>> models = [TwoLayerModel(start, kind) for kind in ("network", "quadratic", "linear")]
     >>> values = [model.outputs(start, model.prepare(inputs)) for model in models]
@@ -138,7 +138,7 @@ class TwoLayerModel:
         self.activation.first("training")
 
     @staticmethod
-    def initialise(
+    def initial(
         width: int,
         dimension: int,
         *,
