@@ -197,7 +197,7 @@ def test_models_are_all_that_the_linearisation_needs():
     start = network.initial(rng=0)
     inputs = np.random.default_rng(1).normal(size=(4, 2))
     options = {"step_size": 0.1, "fresh": inputs[:2] + 1}
-    model = only(training.Model, network)
+    model = only(training.Linearisable, network)
     for more in (options, {}):
         found = training.compare(model, start, inputs, inputs[:, 0], [0.0, 0.5], **more)
         assert np.isfinite(found.statistics.deviation).all()
