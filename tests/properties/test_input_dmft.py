@@ -36,7 +36,7 @@ EXAMPLES = {
         "sample_ratio": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
     },
     "dmft.kernels.MeanField.hard_subspace": lambda: (
-        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "seed": 0},
+        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "replica": 0},
     ),
     "dmft.kernels.MeanField.statistic": lambda: (
         _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]]},
