@@ -91,7 +91,7 @@ def _maps(steps: int) -> list[Row]:
 def _networks(width: int, samples: int, dimension: int = 100, steps: int = 20) -> list[Row]:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((samples, dimension)), rng.standard_normal(samples)
-    start = TwoLayerModel.initialise(width, dimension, rng=1)
+    start = TwoLayerModel.initial(width, dimension, rng=1)
     size = f"m={width}, n={samples}, d={dimension}"
 
     def run(model: TwoLayerModel) -> np.ndarray:

@@ -59,7 +59,7 @@ def solved(seeds: int = 1) -> tuple[float, MeanField]:
         step_size=STEP_SIZE,
         rng=1,
         paths=PATHS,
-        seeds=seeds,
+        replicas=seeds,
     )
     return (time.perf_counter() - start) / seeds, found
 
@@ -75,7 +75,9 @@ def memory() -> tuple[float, float]:
 def hessian_sample() -> tuple[Array, Array]:
     """Weights and hard coordinates after ten steps: many draws of (G, s)."""
     problem = MultiIndex()
-    found = solve(problem, 10, sample_ratio=10.0, step_size=STEP_SIZE, rng=2, paths=DRAWS, seeds=1)
+    found = solve(
+        problem, 10, sample_ratio=10.0, step_size=STEP_SIZE, rng=2, paths=DRAWS, replicas=1
+    )
     paths = found.paths[0]
     return problem.block_weights(paths.preactivations[10], paths.labels)[:, 0], paths.coordinates
 

@@ -100,7 +100,7 @@ def by_neural_tangents(x: Array, expected: Array, repeats: int) -> tuple[float, 
 def three_layers(width: int) -> tuple[Network, Array]:
     """Network and weights whose tangent kernel is compared."""
     network = Network((INPUTS, width, width, 1), TANH)
-    return network, network.initialise(rng=1)
+    return network, network.initial(rng=1)
 
 
 class Empirical(NamedTuple):

@@ -130,7 +130,7 @@ def _data(samples: int, seed: int) -> tuple[Any, Any, Any, Any]:
     rank_two = target("rank-2", 100)
     x = rng.standard_normal((samples, 100))
     y = rank_two.value(x) + 0.1 * rng.standard_normal(samples)
-    start = TwoLayerModel.initialise(1024, 100, rng=rng)
+    start = TwoLayerModel.initial(1024, 100, rng=rng)
     return TwoLayerModel(start), start, x, y
 
 

@@ -165,7 +165,7 @@ def test_a_forward_pass_is_all_that_a_block_needs(mixture):
 
 def test_trainable_is_all_that_training_needs():
     """A model written after the protocol would be refused, or trained in another way."""
-    start = TwoLayerModel.initialise(8, 3, rng=0)
+    start = TwoLayerModel.initial(8, 3, rng=0)
     whole = TwoLayerModel(start)
     inputs = np.random.default_rng(1).normal(size=(6, 3))
     labels = np.sign(inputs[:, 0])
@@ -194,10 +194,10 @@ def test_trainable_is_all_that_training_needs():
 def test_models_are_all_that_the_linearisation_needs():
     """Kernels could ask a network for more than its outputs and their derivatives."""
     network = Network((2, 8, 1), ERF)
-    start = network.initialise(rng=0)
+    start = network.initial(rng=0)
     inputs = np.random.default_rng(1).normal(size=(4, 2))
     options = {"step_size": 0.1, "fresh": inputs[:2] + 1}
-    model = only(training.Model, network)
+    model = only(training.Linearisable, network)
     for more in (options, {}):
         found = training.compare(model, start, inputs, inputs[:, 0], [0.0, 0.5], **more)
         assert np.isfinite(found.statistics.deviation).all()

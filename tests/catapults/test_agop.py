@@ -45,7 +45,7 @@ def test_expected_outer_products(name):
 @pytest.mark.parametrize("activation", [RELU, GELU], ids=repr)
 def test_input_gradients(activation):
     """Central differences of the network."""
-    weights = TwoLayerModel.initialise(9, 4, rng=2)
+    weights = TwoLayerModel.initial(9, 4, rng=2)
     model = TwoLayerModel(weights, activation=activation)
     x = np.random.default_rng(3).standard_normal((6, 4))
     step = 1e-6

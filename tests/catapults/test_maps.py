@@ -12,7 +12,7 @@ def descend(width, steps, step_size, label, seed=0):
     """Gradient descent on the weights of a frozen-gate network, one input in five dimensions."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((1, 5))
-    weights = TwoLayerModel.initialise(width, 5, rng=rng)
+    weights = TwoLayerModel.initial(width, 5, rng=rng)
     model = TwoLayerModel(weights, "quadratic")
     batch, labels = model.prepare(x), np.array([label])
     residuals, kernels = [], []

@@ -36,7 +36,7 @@ def test_triangle():
 
 def test_repeated_catapults_of_a_network():
     """Three spikes, each at a larger step size; the last one diverges from the start."""
-    start = TwoLayerModel.initialise(2000, 4, rng=2)
+    start = TwoLayerModel.initial(2000, 4, rng=2)
     model = TwoLayerModel(start)
     rule = RepeatedCatapults(3, ratio=1.5, wait=20)
     run = catapults.train(model, start, X, Y, step_size=rule, steps=600, leading=1)
@@ -66,7 +66,7 @@ def test_rule_waits_and_ends():
 
 def test_observations():
     """What is observed stands at the steps of the losses."""
-    start = TwoLayerModel.initialise(20, 4, rng=3)
+    start = TwoLayerModel.initial(20, 4, rng=3)
     run = catapults.train(
         TwoLayerModel(start), start, X, Y, step_size=0.1, steps=10, every=5,
         observe=lambda weights: [weights.second.sum(), 1.0],
@@ -78,7 +78,7 @@ def test_observations():
 
 def test_closed_gates():
     """A network whose gates are all closed has no critical step size, and does not move."""
-    first = -np.abs(TwoLayerModel.initialise(20, 4, rng=5).first)
+    first = -np.abs(TwoLayerModel.initial(20, 4, rng=5).first)
     start = Weights(first, np.ones(20))
     model = TwoLayerModel(start)
     rates = []
@@ -93,7 +93,7 @@ def test_closed_gates():
 
 def test_divergence_names_its_step():
     """Also between two records, and without warnings."""
-    start = TwoLayerModel.initialise(20, 4, rng=4)
+    start = TwoLayerModel.initial(20, 4, rng=4)
     run = catapults.train(TwoLayerModel(start), start, X, Y, step_size=50.0, steps=100, every=50)
     assert run.diverged is not None and 0 < run.diverged < 50
     assert run.steps.tolist() == [0] and np.all(np.isfinite(run.losses))

@@ -10,7 +10,7 @@ from traindyn.catapults import TwoLayerModel, critical_step, train
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 10)), RNG.standard_normal(60)
-START = TwoLayerModel.initialise(32, 10, rng=1)
+START = TwoLayerModel.initial(32, 10, rng=1)
 DEEP, TEN = deep.perceptron([10, 16, 16, 1]), deep.perceptron([10, 16, 3])
 WEIGHTS = DEEP.initial(rng=0)
 MODELS = {

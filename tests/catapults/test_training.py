@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from companion.catapults.one_example import draw_start
+from companion.catapults.one_example import initial
 from traindyn import catapults
 from traindyn.activations import GELU, RELU, TANH
 from traindyn.catapults import TwoLayerModel, Weights
 
 X = np.random.default_rng(0).standard_normal((6, 4))
 Y = np.random.default_rng(1).standard_normal(6)
-START = TwoLayerModel.initialise(12, 4, rng=2)
+START = TwoLayerModel.initial(12, 4, rng=2)
 KINDS = ("network", "quadratic", "linear")
 
 
@@ -103,7 +103,7 @@ def test_critical_step_separates():
 
 def test_network_catapults():
     """Above the critical step the network converges to a smaller kernel."""
-    start = TwoLayerModel.initialise(400, 4, rng=5)
+    start = TwoLayerModel.initial(400, 4, rng=5)
     model = TwoLayerModel(start)
     batch = model.prepare(X)
     critical = catapults.critical_step(model, start, batch)
@@ -145,12 +145,12 @@ def test_start_in_law():
     x = np.ones((1, 3))
     found = []
     for _ in range(4000):
-        weights = TwoLayerModel.initialise(5, 3, rng=rng)
+        weights = TwoLayerModel.initial(5, 3, rng=rng)
         model = TwoLayerModel(weights)
         batch = model.prepare(x)
         found.append([model.outputs(weights, batch)[0], model.tangent_kernel(weights, batch)[0, 0]])
     outputs, kernels = np.array(found).T
-    drawn, others = draw_start(5, 4000, rng=11), draw_start(8, 4000, rng=12)
+    drawn, others = initial(5, 4000, rng=11), initial(8, 4000, rng=12)
     assert stats.ks_2samp(outputs, drawn[0]).pvalue > 1e-6
     assert stats.ks_2samp(kernels, drawn[1]).pvalue > 1e-6
     assert stats.ks_2samp(kernels, others[1]).pvalue < 1e-6

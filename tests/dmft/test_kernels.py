@@ -73,7 +73,7 @@ def test_errors_are_small_and_returned(references):
     assert 0 < relative < 0.005
     assert found.statistic(20).error < 0.03
     assert found.conditional_variance > 0
-    alone = solve(MultiIndex(), 1, sample_ratio=2.0, step_size=0.5, rng=0, paths=1024, seeds=1)
+    alone = solve(MultiIndex(), 1, sample_ratio=2.0, step_size=0.5, rng=0, paths=1024, replicas=1)
     assert alone.errors is None and alone.trajectory().errors is None
 
 
@@ -117,7 +117,7 @@ def test_integration_by_parts_equals_the_derivative():
     They are the two forms of MW, Response to the target's directions. The control, without the
     correction for overlaps, is far off.
     """
-    options = {"sample_ratio": 4.0, "step_size": 1.0, "rng": 2, "paths": 4096, "seeds": 8}
+    options = {"sample_ratio": 4.0, "step_size": 1.0, "rng": 2, "paths": 4096, "replicas": 8}
     parts, gradient = (solve(PAIR, 5, star=star, **options) for star in ("parts", "gradient"))
     assert parts.errors is not None and gradient.errors is not None
     spread = np.hypot(parts.errors.force_star, gradient.errors.force_star) + 1e-4
@@ -265,4 +265,4 @@ def test_divergence_names_the_step_size():
     """Blow-up of a quadratic activation."""
     problem = MultiIndex(activation=QUADRATIC, loss=SQUARED, second_layer=[5.0])
     with pytest.raises(FloatingPointError, match=r"step_size must be .* got 3: divergence at step"):
-        solve(problem, 60, sample_ratio=0.5, step_size=3.0, rng=0, paths=512, seeds=1)
+        solve(problem, 60, sample_ratio=0.5, step_size=3.0, rng=0, paths=512, replicas=1)

@@ -219,9 +219,9 @@ def test_bad_starts_are_refused():
     """Shapes, a Gram matrix that is none, dependent lines."""
     problem = mixtures(2)[0]
     good = Statistics(np.ones(2), np.ones((2, 1)), np.eye(2))
-    with pytest.raises(ValueError, match=r"statistics0\.m must have shape"):
+    with pytest.raises(ValueError, match=r"start\.m must have shape"):
         sliding.solve_limit(problem, good._replace(m=np.ones((2, 2))), [1.0])
-    with pytest.raises(ValueError, match=r"statistics0\.R_perp must be positive"):
+    with pytest.raises(ValueError, match=r"start\.R_perp must be positive"):
         sliding.solve_limit(problem, good._replace(R_perp=-np.eye(2)), [1.0])
     fan = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     problem = TwoLayerMixture(fan, np.array([1, 0, 1]), np.full(3, 1 / 3), 2, 20, math.inf, 0.1)

@@ -74,7 +74,7 @@ def test_output_covariance_of_networks():
     """MDL Theorem 8.4 at width 100, by 1500 networks; error O(1/width) and sampling."""
     net = Network((3, 100, 100, 1), TANH, bias=0.3)
     rng = np.random.default_rng(3)
-    outputs = np.stack([net.outputs(net.initialise(rng=rng), X) for _ in range(1500)])
+    outputs = np.stack([net.outputs(net.initial(rng=rng), X) for _ in range(1500)])
     limit = infinite_width(X, depth=3, activation=TANH, bias=0.3).nngp
     products = outputs[:, :, None] * outputs[:, None, :]
     error = products.std(axis=0, ddof=1) / 1500**0.5
@@ -132,7 +132,7 @@ def test_antipodal_mean():
     x = np.array([[1.0, 0.5], [-1.0, -0.5]])
     net = Network((2, 5, 5, 1), RELU)
     rng = np.random.default_rng(8)
-    seen = np.array([net.tangent_kernel(net.initialise(rng=rng), x)[0, 1] for _ in range(6000)])
+    seen = np.array([net.tangent_kernel(net.initial(rng=rng), x)[0, 1] for _ in range(6000)])
     limit = infinite_width(x, depth=3, activation=RELU).ntk[0, 1]
     error = seen.std() / 6000**0.5
     assert abs(seen.mean() - limit * antipodal_mean(5)) < 4.5 * error
@@ -147,7 +147,7 @@ def test_random_covariances_have_the_law_of_networks():
     rng = np.random.default_rng(5)
     seen = []
     for _ in range(8000):
-        first, second, _last = net.layers(net.initialise(rng=rng))
+        first, second, _last = net.layers(net.initial(rng=rng))
         hidden = np.tanh(X[:2] @ first.weights.T / 3**0.5 + 0.5 * first.biases)
         hidden = np.tanh(hidden @ second.weights.T / 2.0 + 0.5 * second.biases)
         seen.append(hidden @ hidden.T / 6 + 0.25)

@@ -18,7 +18,7 @@ Y, FRESH = RNG.standard_normal(6), RNG.standard_normal((3, 5))
 def test_linear_model_is_its_own_linearisation():
     """One layer: both agree, by descent to rounding, by flow to the solver's tolerance."""
     net = Network((5, 1), IDENTITY, bias=0.5)
-    theta = net.initialise(rng=0)
+    theta = net.initial(rng=0)
     for step, tolerance in ((0.05, 1e-12), (None, 1e-7)):
         path = compare(net, theta, X, Y, [0.0, 1.0, 5.0], step_size=step, fresh=FRESH).statistics
         assert path.deviation.max() < tolerance
@@ -31,7 +31,7 @@ def test_linear_model_is_its_own_linearisation():
 def test_both_against_the_jacobian():
     """The linearised flow by the matrix exponential in parameter space; descent by hand."""
     net = TwoLayer(5, 8, TANH, scale=2.0)
-    theta = net.initialise(rng=1)
+    theta = net.initial(rng=1)
     before, pullback = net.vjp(theta, X)
     rows = np.stack([pullback(row) for row in np.eye(6)])
     path = compare(net, theta, X, Y, [0.0, 2.0], keep=True)
@@ -55,7 +55,7 @@ def test_both_against_the_jacobian():
 def test_descent_tends_to_the_flow():
     """First order in the step, for the network and for its linearisation."""
     net = TwoLayer(5, 8, ERF, scale=2.0)
-    theta = net.initialise(rng=1)
+    theta = net.initial(rng=1)
     flow = compare(net, theta, X, Y, [0.0, 2.0]).statistics
     gaps = []
     for step in (0.1, 0.05):
@@ -70,7 +70,7 @@ def test_descent_tends_to_the_flow():
 def test_loss_decreases_along_the_flow():
     """And its derivative at 0 is minus the squared gradient, |Df^T r|^2 / n^2."""
     net = Network((5, 30, 30, 1), GELU, bias=0.3)
-    theta = net.initialise(rng=2)
+    theta = net.initial(rng=2)
     times = np.array([0.0, 1e-4, 0.5, 1.0, 2.0])
     path = compare(net, theta, X, Y, times).statistics
     loss = np.square(path.outputs - Y).sum(axis=1) / 12
@@ -87,7 +87,7 @@ def test_rates_in_the_width():
         seen = []
         for seed in range(4):
             net = Network((5, width, width, 1), TANH, bias=0.3)
-            theta = net.initialise(rng=seed)
+            theta = net.initial(rng=seed)
             path = compare(net, theta, X, Y, [0.0, 4.0], step_size=0.2, keep=True)
             last = path.snapshots.parameters[-1]
             kernels = [net.tangent_kernel(each, X) for each in (theta, last)]
@@ -152,7 +152,7 @@ def test_response_of_wide_networks():
         seen = []
         for seed in range(24):
             net = Network((5, width, 1), ERF, bias=0.3)
-            theta = net.initialise(rng=seed)
+            theta = net.initial(rng=seed)
             path = compare(net, theta, X, Y, [0.0, 4.0], step_size=0.2, fresh=FRESH).statistics
             expected = path.fresh[0] + limit.response[0] @ (Y - path.outputs[0])
             seen.append(np.linalg.norm(path.fresh[1] - expected))
@@ -172,7 +172,7 @@ def test_drift_of_rectifiers():
     for activation in (RELU, TANH):
         net, seen = Network((2, 2000, 1), activation, bias=0.3), []
         for seed in range(300 if activation is RELU else 20):
-            theta = net.initialise(rng=seed)
+            theta = net.initial(rng=seed)
             path = compare(
                 net, theta, x, y + net.outputs(theta, x), [0.0, 4.0], step_size=0.4, keep=True
             )
@@ -191,7 +191,7 @@ def test_drift_of_rectifiers():
 def test_refusals():
     """Each message names the argument; divergence is an error."""
     net = TwoLayer(5, 8, TANH, scale=50.0)
-    theta = net.initialise(rng=0)
+    theta = net.initial(rng=0)
     with pytest.raises(ValueError, match=r"y must have shape \(6\), got \(3,\)"):
         compare(net, theta, X, Y[:3], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"start must have shape \(40\)"):
@@ -200,4 +200,4 @@ def test_refusals():
         compare(net, theta, X, Y, [0.0, 0.01], step_size=0.1)
     wild = Network((5, 20, 20, 1), IDENTITY)
     with pytest.raises(FloatingPointError, match=r"training must stay finite, .* step_size 50"):
-        compare(wild, wild.initialise(rng=0), X, Y, [0.0, 5000.0], step_size=50.0)
+        compare(wild, wild.initial(rng=0), X, Y, [0.0, 5000.0], step_size=50.0)

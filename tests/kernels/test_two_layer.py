@@ -19,7 +19,7 @@ def jacobian(net, theta, x):
 def test_derivatives(activation):
     """Pullback, kernel and distance of Jacobians against differences and the Jacobian itself."""
     net = TwoLayer(4, 6, activation, scale=2.5)
-    theta, other = net.initialise(rng=0), net.initialise(rng=1)
+    theta, other = net.initial(rng=0), net.initial(rng=1)
     step = 1e-6 * np.eye(net.size)
     differences = [
         (net.outputs(theta + row, X) - net.outputs(theta - row, X)) / 2e-6 for row in step
@@ -36,13 +36,13 @@ def test_derivatives(activation):
 def test_outputs_by_hand():
     """The definition of MDL chapter 9, neuron by neuron."""
     net = TwoLayer(4, 6, TANH, scale=2.5)
-    theta = net.initialise(rng=3)
+    theta = net.initial(rng=3)
     neurons = theta.reshape(6, 4)
     np.testing.assert_allclose(np.linalg.norm(neurons, axis=1), 1.0)
     hidden = np.tanh(X @ neurons.T)
     expected = 2.5 / 6**0.5 * (hidden[:, :3].sum(axis=1) - hidden[:, 3:].sum(axis=1))
     np.testing.assert_allclose(net.outputs(theta, X), expected, atol=1e-14)
-    paired = net.initialise(paired=True, rng=3)
+    paired = net.initial(paired=True, rng=3)
     np.testing.assert_array_equal(net.outputs(paired, X), 0.0)
     assert np.linalg.eigvalsh(net.tangent_kernel(paired, X))[0] > 1e-3
 

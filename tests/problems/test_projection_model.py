@@ -45,7 +45,7 @@ def model() -> ProjectionModel:
     """Softmax regression on two Gaussians, by its local loss."""
     local = Local(value, slope, curvature)
     weights = np.array([0.3, 0.7])
-    return ProjectionModel(local, np.eye(2), weights, 6.0, 40, ridge=0.2, neurons=2)
+    return ProjectionModel(local, np.eye(2), weights, 6.0, 40, ridge=0.2, width=2)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_singular_gram_matrix(model: ProjectionModel, statistics: Statistics) ->
         ({"weights": [1.0]}, "weights must have one entry per centre"),
         ({"precision": 0.0}, "precision must be positive"),
         ({"dimension": 1}, "dimension must be an integer >= 2"),
-        ({"neurons": 3}, "local.value must return|local.slope must return|curvature must"),
+        ({"width": 3}, "local.value must return|local.slope must return|curvature must"),
         ({"ridge": -1.0}, "ridge must be non-negative"),
         (
             {"local": Local(value, lambda z, u, label: np.zeros(1), curvature)},
@@ -158,7 +158,7 @@ def test_singular_gram_matrix(model: ProjectionModel, statistics: Statistics) ->
 )
 def test_refusals(model: ProjectionModel, change: dict[str, Any], message: str) -> None:
     """Bad fields are named; the last slope would be read past its end once compiled."""
-    if "neurons" in change:
+    if "width" in change:
         change = {**change, "local": Local(value, lambda z, u, label: z[:2], curvature)}
     with pytest.raises(ValueError, match=message):
         replace(model, **change)

@@ -21,7 +21,7 @@ seeds = st.integers(0, 2**32)
 def test_kernels_are_covariances_and_causal(delta: float, step_size: float, seed: int) -> None:
     """Positive in time and neurons together; nothing answers a push before it."""
     found = solve(
-        MultiIndex(), 3, sample_ratio=delta, step_size=step_size, rng=seed, paths=256, seeds=1
+        MultiIndex(), 3, sample_ratio=delta, step_size=step_size, rng=seed, paths=256, replicas=1
     )
     kernels = found.kernels
     for kernel in (kernels.correlation, kernels.force_correlation):

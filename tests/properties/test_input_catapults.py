@@ -17,7 +17,7 @@ from companion.catapults.sgd.matching import History, history, snapshots
 from traindyn.catapults import Training, TwoLayerModel, Weights, train
 
 INPUTS, LABELS = [[1.0, 0.0], [0.5, 1.0], [-1.0, 0.5]], [1.0, -1.0, 0.5]
-START = TwoLayerModel.initialise(4, 2, rng=0)
+START = TwoLayerModel.initial(4, 2, rng=0)
 MODEL = TwoLayerModel(START)
 STEP = {"step_size": 0.5, "coupling": 0.1, "label": 0.2}
 
@@ -53,7 +53,7 @@ def _class() -> Any:
 
 def _train(**changes: Any) -> dict[str, Any]:
     return {
-        "model": MODEL, "weights": START, "inputs": INPUTS, "labels": LABELS, "step_size": 0.1,
+        "model": MODEL, "start": START, "inputs": INPUTS, "labels": LABELS, "step_size": 0.1,
         "steps": 2, "batch_size": 2, "validation": None, "every": 1, "leading": 1, "stop": 0.0,
         "track": True, "rng": 0,
     } | changes  # fmt: skip
@@ -117,7 +117,7 @@ EXAMPLES = {
         _quadratic(1), {"weights": [1.0, 2.0], "label": 0.5},
     ),
     "companion.catapults.many_examples.quadratic.QuadraticModel.run": lambda: (
-        _quadratic(), {"weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1, "steps": 3},
+        _quadratic(), {"start": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1, "steps": 3},
     ),
     "companion.catapults.many_examples.quadratic.printed_kernel_step": lambda: {
         "model": _quadratic(), "weights": [1.0, 2.0], "labels": [0.0, 1.0], "step_size": 0.1,
@@ -149,7 +149,7 @@ EXAMPLES = {
     "catapults.two_layer.TwoLayerModel.gradient": lambda: (
         MODEL, {"weights": START, "batch": _batch(), "labels": np.array(LABELS)},
     ),
-    "catapults.two_layer.TwoLayerModel.initialise": lambda: {
+    "catapults.two_layer.TwoLayerModel.initial": lambda: {
         "width": 4, "dimension": 2, "signs": True, "rng": 0,
     },
     "catapults.two_layer.TwoLayerModel.input_gradients": lambda: (

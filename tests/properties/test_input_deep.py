@@ -195,7 +195,7 @@ EXAMPLES = {
     "companion.catapults.parallel.TaylorModel.prepare": lambda: (_taylor(), {"inputs": POINTS}),
     "companion.catapults.parallel.TaylorModel.tangent_kernel": lambda: _stepped(_taylor()),
     "companion.lazy_training.kernel_change.train.descend": lambda: {
-        "network": NETWORK, "weights": _weights(), "points": POINTS, "labels": LABELS,
+        "network": NETWORK, "start": _weights(), "points": POINTS, "labels": LABELS,
         "step_size": 0.1, "steps": 2, "stop": 0.01, "every": 1, "output": 0,
     },
     "deep.two_layer.TwoLayerNorm": lambda: {"activation": "tanh", "width": 50.0, "square": 1.0},

@@ -20,7 +20,7 @@ DELTAS = [4.0, 5.0, 6.0, 7.0]
 @cache
 def _solution() -> MeanField:
     return solve(
-        PROBLEM, 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=256, seeds=2, moments=True
+        PROBLEM, 1, sample_ratio=4.0, step_size=0.5, rng=0, paths=256, replicas=2, moments=True
     )
 
 
@@ -36,7 +36,7 @@ EXAMPLES = {
         "sample_ratio": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
     },
     "dmft.kernels.MeanField.hard_subspace": lambda: (
-        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "seed": 0},
+        _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "replica": 0},
     ),
     "dmft.kernels.MeanField.statistic": lambda: (
         _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]]},
@@ -44,7 +44,7 @@ EXAMPLES = {
     "dmft.kernels.hard_basis": lambda: {"problem": PROBLEM, "hard": [[1.0]]},
     "dmft.kernels.solve": lambda: {
         "problem": PROBLEM, "steps": 1, "sample_ratio": 4.0, "step_size": 0.5, "rng": 0, "paths": 64,
-        "seeds": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
+        "replicas": 1, "keep": [0], "radius": 1.0, "star": "parts", "floor": 1e-4,
         "moments": False, "fresh": False, "memory": 1.0, "noise": 1.0, "workers": 1,
     },
     "companion.phase_transitions.grokking.many_samples": lambda: {
@@ -52,7 +52,7 @@ EXAMPLES = {
     },
     "companion.phase_transitions.mean_field.measure": lambda: {
         "problem": PROBLEM, "data": PROBLEM.sample(6, 3, rng=0),
-        "neurons": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
+        "start": PROBLEM.initial(3, rng=1), "steps": 2, "step_size": 0.5, "probes": [0, 1],
         "rng": 2,
     },
     "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),
@@ -80,7 +80,7 @@ EXAMPLES = {
     },
     "companion.phase_transitions.thresholds.curve.threshold_curve": lambda: {
         "problem": PROBLEM, "steps": [0], "sample_ratios": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
-        "neuron": 0, "hard": [[1.0]], "paths": 256, "seeds": 1, "workers": 1,
+        "neuron": 0, "hard": [[1.0]], "paths": 256, "replicas": 1, "workers": 1,
     },
 }  # fmt: skip
 REASONS = dict.fromkeys(

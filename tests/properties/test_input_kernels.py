@@ -24,7 +24,7 @@ FEATURES = [[1.0, 0.2, 0.4], [0.1, 0.6, 1.0]]
 
 
 def _start(model: Any) -> Any:
-    return model.initialise(rng=0)
+    return model.initial(rng=0)
 
 
 def _flow() -> KernelFlow:

@@ -136,7 +136,7 @@ def _spiked() -> dict[str, Any]:
         "rng": 3,
         "step_size": 0.05,
         "c_delta": 0.5,
-        "ratio": 2.0,
+        "scaled_signal": 2.0,
         "kappa": 0.5,
         "ridge": 0.1,
         "start": 0.5,

@@ -29,7 +29,6 @@ def _mixture() -> dict[str, Any]:
         "point": point,
         "sample": sample,
         "statistics": problem.statistics(point),
-        "statistics0": problem.statistics(point),
         "start": problem.statistics(point),
         "trajectory": path,
         "path": path,

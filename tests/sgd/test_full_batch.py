@@ -139,11 +139,13 @@ def test_runs_go_on_where_they_ended():
     data, theta = problem.sample(200, 20, rng=0), problem.initial(20, rng=1)
     whole = full_batch.run(problem, data, theta, [2.0, 5.0, 10.0], step_size=0.5)
     first = full_batch.run(problem, data, theta, [2.0, 5.0], step_size=0.5)
-    second = full_batch.run(problem, data, first.neurons, [10.0], step_size=0.5, start=first.step)
+    second = full_batch.run(
+        problem, data, first.neurons, [10.0], step_size=0.5, first_step=first.step
+    )
     np.testing.assert_array_equal(second.neurons, whole.neurons)
     assert second.step == whole.step == 20
     with pytest.raises(ValueError, match="times must not be before step 10, got step 4"):
-        full_batch.run(problem, data, first.neurons, [2.0], step_size=0.5, start=10)
+        full_batch.run(problem, data, first.neurons, [2.0], step_size=0.5, first_step=10)
 
 
 def test_interrupted_runs_resume_from_their_checkpoint(tmp_path):
@@ -301,7 +303,7 @@ def test_requests_that_make_no_sense_are_refused():
 
     for request, message in (
         (lambda: call(step_size=0.0), "step_size must be positive"),
-        (lambda: call(start=theta[:3]), r"neurons must have shape \(4, 1\), got \(3, 1\)"),
+        (lambda: call(start=theta[:3]), r"start must have shape \(4, 1\), got \(3, 1\)"),
         (lambda: call(null=[[2.0]]), "null must have orthonormal columns"),
         (lambda: call(workers=0), "workers must be an integer >= 1"),
         (lambda: call(Data(data.inputs, data.labels[:-1])), r"labels \(n,\)"),

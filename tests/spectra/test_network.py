@@ -163,7 +163,7 @@ def test_residue_is_the_projector():
 def test_limit_resolvent_and_shares():
     """Poles and residues are outliers and overlaps; shares are those of a large matrix."""
     problem, d, delta = MultiIndex(), 500, 6.0
-    field = solve(problem, 0, sample_ratio=delta, step_size=0.5, rng=0, paths=2**12, seeds=1)
+    field = solve(problem, 0, sample_ratio=delta, step_size=0.5, rng=0, paths=2**12, replicas=1)
     side = field.hard_subspace(0)
     paths = field.paths[0]
     g = problem.block_weights(paths.preactivations[0], paths.labels)[:, 0]

@@ -20,14 +20,13 @@ from traindyn.problems.k_gmm._moments import (
     Moment,
     Signs,
     assemble,
-    checked_block,
-    checked_point,
     coefficients,
     exact,
     node_probabilities,
     pair,
     single,
 )
+from traindyn.problems.k_gmm.mixture import checked_block, checked_point
 from traindyn.problems.population_block import PopulationBlock
 
 __all__ = [
@@ -51,7 +50,7 @@ def pair_moment(
     problem, point, block, rule
         As for :func:`~traindyn.problems.k_gmm.population.hessian_block`; b and c may agree.
     """
-    b, c = checked_block(problem, block)
+    b, c = checked_block(block, problem.k)
     probabilities = node_probabilities(problem, point, rule)
     return assemble(problem, point, pair(problem, probabilities, rule, b, c, exact(problem)(2)))
 
@@ -69,7 +68,7 @@ def label_moment(
         (3.18) as printed: without the weight of class c in the middle term and with twice
         the last one.
     """
-    b, c = checked_block(problem, block)
+    b, c = checked_block(block, problem.k)
     signs = exact(problem)(1)
     if printed:
         signs = Signs(signs.cross / problem.weights[c], 2 * signs.square, 2 * signs.covariance)
@@ -150,7 +149,7 @@ def leading_order(
     PopulationBlock
         With `shift` 0 and the means as basis.
     """
-    b, c = checked_block(problem, block)
+    b, c = checked_block(block, problem.k)
     pi = node_probabilities(problem, point, rule)
     sizes = coefficients(problem.weights, pi, rule.weights, matrix, (b, c))
     if printed and matrix == "hessian" and b != c:

@@ -110,7 +110,7 @@ def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) ->
     >>> import numpy as np
     >>> from companion.catapults.gradient_descent import directions, eigen_observer
     >>> from traindyn.catapults import TwoLayerModel, train
-    >>> start = TwoLayerModel.initialise(64, 2, rng=0)
+    >>> start = TwoLayerModel.initial(64, 2, rng=0)
     >>> model, labels = TwoLayerModel(start), [1.0, -1.0]
     >>> observe = eigen_observer(model, model.prepare(np.eye(2)), labels)
     >>> run = train(model, start, np.eye(2), labels, step_size=0.5, steps=9, observe=observe)

@@ -15,8 +15,8 @@ from traindyn.catapults.maps import Reduced
 
 __all__ = [
     "Equilibrium",
-    "draw_start",
     "equilibria",
+    "initial",
     "jacobian",
     "reduced",
     "subcritical_drift",
@@ -25,7 +25,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-def draw_start(
+def initial(
     width: int, replicas: int, *, rng: int | np.random.SeedSequence | np.random.Generator
 ) -> tuple[Array, Array]:
     r"""Draw output and tangent kernel at the start, in law, at a cost that no width changes.
@@ -53,8 +53,8 @@ def draw_start(
 
     Examples
     --------
-    >>> from companion.catapults.one_example import draw_start
-    >>> outputs, kernels = draw_start(10**12, 3, rng=0)
+    >>> from companion.catapults.one_example import initial
+    >>> outputs, kernels = initial(10**12, 3, rng=0)
     >>> kernels.round(4).tolist()
     [1.0, 1.0, 1.0]
     """

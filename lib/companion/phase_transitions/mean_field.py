@@ -57,7 +57,7 @@ class Measured(NamedTuple):
 def measure(
     problem: MultiIndex,
     data: Data,
-    neurons: ArrayLike,
+    start: ArrayLike,
     steps: int,
     *,
     step_size: float,
@@ -72,8 +72,8 @@ def measure(
         With probes, its activation must have a second derivative.
     data : Data
         As from ``problem.sample``.
-    neurons : array_like, shape (d, m)
-        Start, left unchanged.
+    start : array_like, shape (d, m)
+        Neurons where the run begins, left unchanged.
     steps : int
         Number T of gradient steps, at least 0.
     step_size : float
@@ -103,7 +103,7 @@ def measure(
     x = _validate.finite("data.inputs", data.inputs, shape=(None, None))
     (n, d), m = x.shape, problem.width
     y = _validate.finite("data.labels", data.labels, shape=(n,))
-    theta = _validate.finite("neurons", neurons, shape=(d, m)).copy()
+    theta = _validate.finite("start", start, shape=(d, m)).copy()
     total = _validate.integer("steps", steps, least=0) + 1
     rate = _validate.positive("step_size", step_size) / n
     listed = _validate.listed("probes", probes)

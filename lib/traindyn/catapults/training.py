@@ -229,7 +229,7 @@ def critical_step(model: Trainable[W, B], weights: W, batch: B) -> float:
 
 def train(
     model: Trainable[W, B],
-    weights: W,
+    start: W,
     inputs: ArrayLike,
     labels: ArrayLike,
     *,
@@ -251,8 +251,8 @@ def train(
     ----------
     model : Trainable
         :class:`TwoLayerModel`, or one of :mod:`traindyn.deep.models`.
-    weights : tuple of arrays
-        At the start.
+    start : tuple of arrays
+        Weights where the run begins, left unchanged.
     inputs : array_like, shape (n, d)
         All examples; ``model.prepare`` is called on them once.
     labels : array_like, shape (n,) or (n, k)
@@ -299,20 +299,20 @@ def train(
     >>> import numpy as np
     >>> from traindyn.catapults import train
     >>> from traindyn.catapults import TwoLayerModel
-    >>> start = TwoLayerModel.initialise(64, 2, rng=0)
+    >>> start = TwoLayerModel.initial(64, 2, rng=0)
     >>> run = train(TwoLayerModel(start), start, np.eye(2), [1.0, -1.0], step_size=0.5, steps=100)
     >>> bool(run.losses[-1] < 1e-3 * run.losses[0]), run.diverged
     (True, None)
     """
     _validate.providing("model", model, "prepare", "outputs", "gradient", "descend")
-    for name, array in zip(getattr(weights, "_fields", range(len(weights))), weights):
-        _validate.finite(f"weights.{name}", array)
+    for name, array in zip(getattr(start, "_fields", range(len(start))), start):
+        _validate.finite(f"start.{name}", array)
     target_loss = _validate.number("stop", stop)
     whole = model.prepare(inputs)
     n = len(whole[0])
     if n == 0:
         raise ValueError("inputs must have at least one row, got none")
-    y = _labels("labels", labels, model.outputs(weights, whole))
+    y = _labels("labels", labels, model.outputs(start, whole))
     total = _validate.integer("steps", steps, least=0)
     rate = step_sizes(step_size, total)
     size = n if batch_size is None else _validate.integer("batch_size", batch_size, least=1, most=n)
@@ -324,9 +324,9 @@ def train(
     unseen = None
     if validation is not None:
         unseen = model.prepare(validation[0])
-        targets = _labels("validation labels", validation[1], model.outputs(weights, unseen))
+        targets = _labels("validation labels", validation[1], model.outputs(start, unseen))
 
-    now = _copy(weights)
+    now = _copy(start)
     best, best_step, least = now, 0, np.inf
     records: list[tuple[int, float, float]] = []
     losses: list[float] = []
@@ -338,7 +338,7 @@ def train(
     if size < n:
         batches = batch_order(n, size, total, rng=_validate.generator("rng", rng))
     given = observe if isinstance(observe, Observer) and observe.same(model, whole, y) else None
-    state = None if optimiser is None else optimiser.init(weights)
+    state = None if optimiser is None else optimiser.init(start)
     diverged = None
     # With neither a rule nor an optimiser nobody looks between two records.
     unwatched = gap > 1 and optimiser is None and not callable(step_size)

@@ -29,7 +29,7 @@ from traindyn.activations import RELU, Activation
 from traindyn.catapults import _stretch
 from traindyn.catapults.training import Stretch
 
-__all__ = ["Batch", "Kind", "TwoLayerModel", "Weights", "kernel_rate"]
+__all__ = ["ExpandedBatch", "Kind", "TwoLayerModel", "Weights", "kernel_rate"]
 
 Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
@@ -48,7 +48,7 @@ class Weights(NamedTuple):
     second: Array
 
 
-class Batch(NamedTuple):
+class ExpandedBatch(NamedTuple):
     """Inputs with what the Taylor models need of the point of expansion.
 
     Attributes
@@ -72,7 +72,7 @@ def kernel_rate(level: float) -> float:
 
     By Cramér's theorem :math:`P(\lambda \ge a) \le e^{-m I(a)}` for a > 1, and the same below
     one, with :math:`I(a) = \sup_t\, t a - \log \frac12 (1 + e^t (1 - 2 t)^{-1/2})`: the kernel of
-    :func:`~companion.catapults.one_example.draw_start` is a mean of m terms, zero or
+    :func:`~companion.catapults.one_example.initial` is a mean of m terms, zero or
     :math:`1 + s^2`.
     ZHU Proposition B.9.1 is about the levels one half and three halves.
 
@@ -119,7 +119,7 @@ class TwoLayerModel:
 
     >>> import numpy as np
     >>> from traindyn.catapults import TwoLayerModel
-    >>> start = TwoLayerModel.initialise(8, 3, rng=1)
+    >>> start = TwoLayerModel.initial(8, 3, rng=1)
     >>> inputs = np.eye(3)
     >>> models = [TwoLayerModel(start, kind) for kind in ("network", "quadratic", "linear")]
     >>> values = [model.outputs(start, model.prepare(inputs)) for model in models]
@@ -138,7 +138,7 @@ class TwoLayerModel:
         self.activation.first("training")
 
     @staticmethod
-    def initialise(
+    def initial(
         width: int,
         dimension: int,
         *,
@@ -163,7 +163,7 @@ class TwoLayerModel:
         second = generator.standard_normal(m)
         return Weights(first, np.where(second > 0, 1.0, -1.0) if signs else second)
 
-    def prepare(self, inputs: ArrayLike) -> Batch:
+    def prepare(self, inputs: ArrayLike) -> ExpandedBatch:
         """Return inputs with what does not change during training.
 
         Parameters
@@ -174,23 +174,23 @@ class TwoLayerModel:
         d = self.expansion.first.shape[1]
         x = _validate.finite("inputs", inputs, shape=(None, d)) / np.sqrt(d)
         if self.kind == "network":
-            return Batch(x)
+            return ExpandedBatch(x)
         z = x @ self.expansion.first.T
         slope = self.activation.first("the Taylor model")(z)
         bend = self.activation.curvature if self.kind == "quadratic" else None
         if self._gated and self.kind == "quadratic":
-            return Batch(x, slope=slope)
+            return ExpandedBatch(x, slope=slope)
         curvature = None if bend is None else bend(z) * self.expansion.second
-        return Batch(x, self.activation.value(z), slope, curvature, z)
+        return ExpandedBatch(x, self.activation.value(z), slope, curvature, z)
 
-    def outputs(self, weights: Weights, batch: Batch) -> Array:
+    def outputs(self, weights: Weights, batch: ExpandedBatch) -> Array:
         """Return the outputs, shape (n,).
 
         Parameters
         ----------
         weights : Weights
             Of the shapes of the expansion.
-        batch : Batch
+        batch : ExpandedBatch
             From :meth:`prepare` of the same model.
         """
         self._check(weights, batch)
@@ -199,14 +199,16 @@ class TwoLayerModel:
             return np.asarray(self._open(batch, z) @ weights.second / np.sqrt(weights.second.size))
         return self._forward(weights, batch, z)[0]
 
-    def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
+    def gradient(
+        self, weights: Weights, batch: ExpandedBatch, labels: Array
+    ) -> tuple[Array, Weights]:
         r"""Return residuals, and the gradient of :math:`\frac12 \sum_i e_i^2`.
 
         Parameters
         ----------
         weights : Weights
             Where the gradient is taken.
-        batch : Batch
+        batch : ExpandedBatch
             From :meth:`prepare` of the same model.
         labels : ndarray, shape (n,)
             Targets y; residuals are outputs less labels.
@@ -264,7 +266,7 @@ class TwoLayerModel:
     def _descend_many(
         self,
         weights: Weights,
-        batch: Batch,
+        batch: ExpandedBatch,
         labels: Array,
         sizes: Array,
         *,
@@ -283,14 +285,14 @@ class TwoLayerModel:
         )
         return now, made, critical
 
-    def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
+    def tangent_kernel(self, weights: Weights, batch: ExpandedBatch) -> Array:
         """Return the tangent kernel, shape (n, n), without forming Jacobians.
 
         Parameters
         ----------
         weights : Weights
             Where the kernel is taken.
-        batch : Batch
+        batch : ExpandedBatch
             From :meth:`prepare` of the same model.
         """
         self._check(weights, batch)
@@ -300,14 +302,14 @@ class TwoLayerModel:
         kernel = (by_z @ by_z.T) * (batch.inputs @ batch.inputs.T) + by_second @ by_second.T
         return np.asarray(kernel / width)
 
-    def input_gradients(self, weights: Weights, batch: Batch) -> Array:
+    def input_gradients(self, weights: Weights, batch: ExpandedBatch) -> Array:
         r"""Return the gradients of the outputs in the inputs as they were given.
 
         Parameters
         ----------
         weights : Weights
             Of the model whose outputs are differentiated.
-        batch : Batch
+        batch : ExpandedBatch
             From :meth:`prepare` of the same model; the gradients are taken at its inputs.
 
         Returns
@@ -339,7 +341,7 @@ class TwoLayerModel:
         first = (batch.slope * v) @ self.expansion.first
         return np.asarray((first + (batch.slope * v0) @ moved) / root)
 
-    def _check(self, weights: Weights, batch: Batch) -> None:
+    def _check(self, weights: Weights, batch: ExpandedBatch) -> None:
         """Refuse other shapes than those of the expansion; entries are the caller's matter."""
         for name, found, wanted in zip(Weights._fields, weights, self.expansion):
             if np.shape(found) != np.shape(wanted):
@@ -359,11 +361,13 @@ class TwoLayerModel:
         """Whether preactivations pass a gate or do not: the network and its quadratic model."""
         return self._gated and self.kind != "linear"
 
-    def _open(self, batch: Batch, z: Array) -> Array:
+    def _open(self, batch: ExpandedBatch, z: Array) -> Array:
         """Close the gates of preactivations, in place: their own, or those of the expansion."""
         return np.maximum(z, 0, out=z) if batch.slope is None else np.multiply(z, batch.slope, z)
 
-    def _forward(self, weights: Weights, batch: Batch, z: Array) -> tuple[Array, Array, Array]:
+    def _forward(
+        self, weights: Weights, batch: ExpandedBatch, z: Array
+    ) -> tuple[Array, Array, Array]:
         """Return outputs, and root m times their derivatives in v and z, both (n, m)."""
         v = weights.second
         root = np.sqrt(v.size)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import io
 
-__all__ = ["check_labels", "read_idx", "read_matlab", "read_records"]
+__all__ = ["file_labels", "read_idx", "read_matlab", "read_records"]
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Labels: TypeAlias = NDArray[np.int64]
@@ -106,7 +106,7 @@ def read_records(
     if missing:
         raise ValueError(f"{path} must hold {', '.join(missing)}, got {sorted(found)}")
     records = np.concatenate([found[name] for name in members])
-    labels = check_labels(path, records[:, 0], least=0, most=classes - 1)
+    labels = file_labels(path, records[:, 0], least=0, most=classes - 1)
     return records[:, 1:].reshape(-1, *shape), labels
 
 
@@ -144,11 +144,11 @@ def read_matlab(path: Path, *, shape: tuple[int, int, int]) -> tuple[Bytes, Labe
         raise ValueError(
             f"X in {path} must have shape {wanted} of uint8, got {images.shape} of {images.dtype}"
         )
-    labels = check_labels(path, marks, least=1, most=10) % 10
+    labels = file_labels(path, marks, least=1, most=10) % 10
     return images.transpose(3, 2, 0, 1), labels
 
 
-def check_labels(path: Path, marks: NDArray[Any], *, least: int, most: int) -> Labels:
+def file_labels(path: Path, marks: NDArray[Any], *, least: int, most: int) -> Labels:
     """Return the labels of a file as integers, if there are any and they are in the range.
 
     Parameters

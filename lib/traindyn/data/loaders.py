@@ -10,13 +10,13 @@ import numpy as np
 
 from traindyn import _validate
 from traindyn.data import files
-from traindyn.data.formats import check_labels, read_idx, read_matlab, read_records
+from traindyn.data.formats import file_labels, read_idx, read_matlab, read_records
 from traindyn.data.images import RNG, Images, Raw, Scale, choose
 
 __all__ = ["cifar10", "digits", "mnist", "svhn"]
 
-Part = Literal["train", "test"]
-Classes: TypeAlias = Sequence[int | str]
+Split = Literal["train", "test"]
+ClassNames: TypeAlias = Sequence[int | str]
 Folder: TypeAlias = str | PathLike[str]
 
 _DIGITS = tuple("0123456789")
@@ -28,7 +28,7 @@ _COLOUR = (3, 32, 32)
 
 def digits(
     *,
-    classes: Classes | None = None,
+    classes: ClassNames | None = None,
     samples: int | None = None,
     scale: Scale = "unit",
     rng: RNG | None = None,
@@ -74,8 +74,8 @@ def digits(
 
 def mnist(
     *,
-    part: Part = "train",
-    classes: Classes | None = None,
+    part: Split = "train",
+    classes: ClassNames | None = None,
     samples: int | None = None,
     scale: Scale = "unit",
     rng: RNG | None = None,
@@ -105,7 +105,7 @@ def mnist(
     _part(part)
     images, marks = (files.fetch(file, folder) for file in files.MNIST[part])
     pixels = read_idx(images, axes=3)
-    labels = check_labels(marks, read_idx(marks, axes=1), least=0, most=9)
+    labels = file_labels(marks, read_idx(marks, axes=1), least=0, most=9)
     if len(pixels) != len(labels):
         raise ValueError(f"{marks} must hold {len(pixels)} labels, got {len(labels)}")
     raw = Raw(pixels, labels, _DIGITS)
@@ -114,8 +114,8 @@ def mnist(
 
 def cifar10(
     *,
-    part: Part = "train",
-    classes: Classes | None = None,
+    part: Split = "train",
+    classes: ClassNames | None = None,
     samples: int | None = None,
     scale: Scale = "unit",
     rng: RNG | None = None,
@@ -155,8 +155,8 @@ def cifar10(
 
 def svhn(
     *,
-    part: Part = "train",
-    classes: Classes | None = None,
+    part: Split = "train",
+    classes: ClassNames | None = None,
     samples: int | None = None,
     scale: Scale = "unit",
     rng: RNG | None = None,
@@ -189,5 +189,5 @@ def svhn(
     return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
 
 
-def _part(part: Part) -> None:
+def _part(part: Split) -> None:
     _validate.choice("part", part, ("train", "test"))

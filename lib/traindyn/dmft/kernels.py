@@ -59,7 +59,7 @@ from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import MultiIndex, Statistics, decompose, orthonormal
 from traindyn.trajectory import Trajectory
 
-__all__ = ["Kernels", "MeanField", "Moments", "Paths", "hard_basis", "solve"]
+__all__ = ["Kernels", "MeanField", "Paths", "TargetMoments", "hard_basis", "solve"]
 
 _MEMORY_LIMIT = 16 * 2**30
 _SOBOL_BITS = 30
@@ -97,7 +97,7 @@ class Kernels(NamedTuple):
     test_loss: Array
 
 
-class Moments(NamedTuple):
+class TargetMoments(NamedTuple):
     """Kernels weighted by products of the target's coordinates.
 
     Attributes
@@ -138,15 +138,15 @@ class MeanField:
     problem : MultiIndex
     sample_ratio, step_size : float
     kernels : Kernels
-        Means over independent seeds.
+        Means over independent replicas.
     errors : Kernels or None
-        Standard errors of these means; None for a single seed.
+        Standard errors of these means; None for a single replica.
     replicas : tuple of Kernels
-        One per seed.
+        One per replica.
     paths : tuple of Paths
-        One per seed.
-    moments : Moments or None
-        Means over seeds, if they were asked for.
+        One per replica.
+    moments : TargetMoments or None
+        Means over replicas, if they were asked for.
     conditional_variance : float
         Least variance of W(t) given its past and V_*, relative to C(t, t): where it is below the
         floor, W(t) was given a little more freedom than it has.
@@ -159,7 +159,7 @@ class MeanField:
     errors: Kernels | None
     replicas: tuple[Kernels, ...]
     paths: tuple[Paths, ...]
-    moments: Moments | None
+    moments: TargetMoments | None
     conditional_variance: float
 
     @property
@@ -173,7 +173,7 @@ class MeanField:
         Returns
         -------
         Trajectory
-            With `errors` if there are two seeds or more.
+            With `errors` if there are two replicas or more.
         """
         times = self.step_size * np.arange(self.steps + 1, dtype=np.float64)
         errors = None if self.errors is None else _statistics(self.errors)
@@ -186,7 +186,7 @@ class MeanField:
         neuron: int = 0,
         hard: ArrayLike | None = None,
         side: str = "left",
-        seed: int | None = None,
+        replica: int | None = None,
     ) -> HardSubspace:
         """Return the Hessian's edge and informative outliers at one step (MW, Main theorem).
 
@@ -200,8 +200,8 @@ class MeanField:
             Orthonormal basis of the hard subspace. Default: computed from the target.
         side : {"left", "right"}
             Which end of the spectrum.
-        seed : int, optional
-            Use the paths of one seed instead of all.
+        replica : int, optional
+            Use the paths of one replica instead of all.
 
         Raises
         ------
@@ -217,8 +217,8 @@ class MeanField:
         if step not in kept:
             raise ValueError(f"step must be one of those kept, {sorted(kept)}, got {step}")
         chosen = self.paths
-        if seed is not None:
-            chosen = (chosen[_validate.integer("seed", seed, least=0, most=len(chosen) - 1)],)
+        if replica is not None:
+            chosen = (chosen[_validate.integer("replica", replica, least=0, most=len(chosen) - 1)],)
         weights, features = [], []
         for paths in chosen:
             both = self.problem.block_weights(paths.preactivations[step], paths.labels)
@@ -239,13 +239,13 @@ class MeanField:
         Returns
         -------
         Estimate
-            Mean over seeds with its standard error (NaN for one seed).
+            Mean over replicas with its standard error (NaN for one replica).
         """
         basis = hard_basis(self.problem, hard)
         values = np.array(
             [
-                self.hard_subspace(step, neuron=neuron, hard=basis, seed=seed).statistic
-                for seed in range(len(self.paths))
+                self.hard_subspace(step, neuron=neuron, hard=basis, replica=replica).statistic
+                for replica in range(len(self.paths))
             ]
         )
         return Estimate(values.mean(), _standard_error(values))
@@ -259,7 +259,7 @@ def solve(
     step_size: float,
     rng: RNG,
     paths: int = 2**14,
-    seeds: int = 2,
+    replicas: int = 2,
     keep: Sequence[int] | None = None,
     radius: float = 1.0,
     star: str = "parts",
@@ -283,11 +283,11 @@ def solve(
     step_size : float
         Learning rate of the risk (for wide networks, of order m).
     rng : int, SeedSequence or Generator
-        Root of the streams; each of the seeds has a child of its own.
+        Root of the streams; each of the replicas has a child of its own.
     paths : int, default 16384
-        Sampled paths per seed, best a power of two; memory grows as ``4 paths (T m)^2`` bytes.
-    seeds : int, default 2
-        Independent repetitions, which give the errors.
+        Sampled paths per replica, best a power of two; memory grows as ``4 paths (T m)^2`` bytes.
+    replicas : int, default 2
+        Number of independent solutions, which give the errors.
     keep : sequence of int, optional
         Steps whose paths are kept. Default: the last.
     radius : float, default 1.0
@@ -307,7 +307,7 @@ def solve(
         Factors of the memory of V and of the covariance of Q. Other values than one are wrong
         on purpose: departures that a test of the equations must tell from them.
     workers : int, optional
-        Threads over seeds, as in :func:`traindyn.parallel.map_replicas`.
+        Threads over replicas, as in :func:`traindyn.parallel.map_replicas`.
 
     Raises
     ------
@@ -354,13 +354,15 @@ def solve(
             f"paths * (steps * width)^2 must stay below {_MEMORY_LIMIT / 4:.3g}, got "
             f"{needed / 4:.3g}, or {needed / 2**30:.0f} GiB"
         )
-    number = _validate.integer("seeds", seeds, least=1)
+    number = _validate.integer("replicas", replicas, least=1)
     generator = _validate.generator("rng", rng)
     runs = map_replicas(partial(_run, setting), number, rng=generator, workers=workers)
     stacked = [np.stack(each) for each in zip(*(run.kernels for run in runs))]
     both = None
     if moments:
-        both = Moments(*(np.mean(each, axis=0) for each in zip(*(run.moments for run in runs))))
+        both = TargetMoments(
+            *(np.mean(each, axis=0) for each in zip(*(run.moments for run in runs)))
+        )
     return MeanField(
         problem=problem,
         sample_ratio=setting.sample_ratio,
@@ -411,7 +413,7 @@ class _Setting(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What one seed gives."""
+    """What one replica gives."""
 
     kernels: Kernels
     moments: Any
@@ -442,7 +444,7 @@ class _Innovations:
 
 
 def _run(setting: _Setting, generator: np.random.Generator) -> _Run:
-    """One seed; overflow is reported as divergence, with the step."""
+    """One replica; overflow is reported as divergence, with the step."""
     with np.errstate(over="ignore", invalid="ignore"):
         return _forward(setting, generator)
 
@@ -461,7 +463,7 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
     kernels = _empty_kernels(total, m, k)
     c, overlap, r, c_f, r_f, r_star, train, test = kernels
     c[0, 0] = setting.radius**2 * np.eye(m)
-    weighted = Moments(*(np.zeros((total, total, m, m, k, k)) for _ in range(2)))
+    weighted = TargetMoments(*(np.zeros((total, total, m, m, k, k)) for _ in range(2)))
     innovations = np.empty((total, m, n))
     forces = np.empty((total, m, n))
     factor = np.zeros((total, total, m, m))

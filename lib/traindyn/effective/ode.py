@@ -27,7 +27,7 @@ __all__ = ["solve", "solve_limit"]
 
 def solve(
     problem: Dynamics,
-    statistics0: Any,
+    start: Any,
     times: ArrayLike,
     *,
     c_delta: float = 0.0,
@@ -41,7 +41,7 @@ def solve(
     ----------
     problem : Dynamics
         Whose drift is integrated.
-    statistics0 : NamedTuple of arrays
+    start : NamedTuple of arrays
         Statistics at time 0.
     times : array_like, shape (T,)
         Increasing, non-negative; ``steps * step_size`` of the simulation.
@@ -69,7 +69,7 @@ def solve(
     c_delta = _validate.non_negative("c_delta", c_delta)
     return _integrate(
         lambda statistics: problem.drift(statistics, rule=rule, c_delta=c_delta),
-        statistics0,
+        start,
         times,
         rtol=rtol,
         atol=atol,
@@ -78,7 +78,7 @@ def solve(
 
 def solve_limit(
     problem: LimitDynamics,
-    statistics0: Any,
+    start: Any,
     times: ArrayLike,
     *,
     rtol: float = 1e-10,
@@ -88,7 +88,7 @@ def solve_limit(
 
     Parameters
     ----------
-    problem, statistics0, times, rtol, atol
+    problem, start, times, rtol, atol
         As for :func:`solve`; the drift is ``problem.limit_drift`` (BGHJ Proposition 5.10).
 
     Raises
@@ -97,12 +97,12 @@ def solve_limit(
         As :func:`solve`.
     """
     require(problem, "effective.ode.solve_limit", "limit_drift")
-    return _integrate(problem.limit_drift, statistics0, times, rtol=rtol, atol=atol)
+    return _integrate(problem.limit_drift, start, times, rtol=rtol, atol=atol)
 
 
 def _integrate(
     drift: Callable[[Any], Any],
-    statistics0: Any,
+    start: Any,
     times: ArrayLike,
     *,
     rtol: float,
@@ -112,13 +112,13 @@ def _integrate(
     grid = _validate.increasing("times", times)
     rtol = _validate.positive("rtol", rtol)
     atol = _validate.positive("atol", atol)
-    layout = Layout(statistics0)
-    start = layout.pack(statistics0)
+    layout = Layout(start)
+    first = layout.pack(start)
     if grid[-1] == 0:
-        path = start[None]
+        path = first[None]
     else:
         path = _solve_ivp(
-            lambda _, vector: layout.pack(drift(layout.unpack(vector))), start, grid, rtol, atol
+            lambda _, vector: layout.pack(drift(layout.unpack(vector))), first, grid, rtol, atol
         )
     return Trajectory(times=grid, statistics=layout.unpack(path), step_size=None)
 

@@ -124,7 +124,7 @@ def solve(
 
 def solve_limit(
     problem: TwoLayerMixture,
-    statistics0: Statistics,
+    start: Statistics,
     times: ArrayLike,
     *,
     signs: ArrayLike | None = None,
@@ -138,7 +138,7 @@ def solve_limit(
     ----------
     problem : TwoLayerMixture
         Its precision is not used.
-    statistics0 : Statistics
+    start : Statistics
         Statistics at time 0.
     times : array_like, shape (T,)
         Increasing, non-negative.
@@ -178,11 +178,9 @@ def solve_limit(
     """
     frame = _Frame(problem)
     grid = _validate.increasing("times", times)
-    v = _validate.finite("statistics0.v", statistics0.v, shape=(frame.width,))
-    m = _validate.finite("statistics0.m", statistics0.m, shape=(frame.width, frame.dimension))
-    gram = _validate.positive_semidefinite(
-        "statistics0.R_perp", statistics0.R_perp, size=frame.width
-    )
+    v = _validate.finite("start.v", start.v, shape=(frame.width,))
+    m = _validate.finite("start.m", start.m, shape=(frame.width, frame.dimension))
+    gram = _validate.positive_semidefinite("start.R_perp", start.R_perp, size=frame.width)
     wanted = (frame.width, frame.count)
     chosen = None if signs is None else _validate.finite("signs", signs, shape=wanted).ravel()
 

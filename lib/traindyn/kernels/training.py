@@ -25,13 +25,13 @@ from traindyn.kernels.dual import Array
 from traindyn.kernels.flow import KernelFlow
 from traindyn.trajectory import Trajectory, whole_steps
 
-__all__ = ["Comparison", "Model", "Pullback", "compare"]
+__all__ = ["Comparison", "Linearisable", "Pullback", "compare"]
 
 Pullback: TypeAlias = Callable[[Array], Array]
 """Maps weights of the outputs to the gradient of their weighted sum, ``Df^T weights``."""
 
 
-class Model(Protocol):
+class Linearisable(Protocol):
     """A network with its parameters in one vector and its outputs in another."""
 
     @property
@@ -86,7 +86,7 @@ class Parameters(NamedTuple):
 
 
 def compare(
-    model: Model,
+    model: Linearisable,
     start: ArrayLike,
     x: ArrayLike,
     y: ArrayLike,
@@ -102,7 +102,7 @@ def compare(
 
     Parameters
     ----------
-    model : Model
+    model : Linearisable
         Such as :class:`~companion.lazy_training.tangent_kernel.network.Network` or
         :class:`~traindyn.kernels.two_layer.TwoLayer`.
     start : array_like, shape (p,)

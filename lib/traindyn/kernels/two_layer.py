@@ -107,7 +107,7 @@ class TwoLayer:
     >>> from traindyn.kernels import TwoLayer
     >>> from traindyn.activations import ERF
     >>> net = TwoLayer(3, 8, ERF, scale=5.0)
-    >>> theta = net.initialise(paired=True, rng=0)
+    >>> theta = net.initial(paired=True, rng=0)
     >>> net.outputs(theta, np.eye(3)).tolist()
     [0.0, 0.0, 0.0]
     """
@@ -137,7 +137,7 @@ class TwoLayer:
         half = np.ones(self.width // 2)
         return np.concatenate([half, -half]) * (self.scale / math.sqrt(self.width))
 
-    def initialise(self, *, paired: bool = False, rng: RNG) -> Array:
+    def initial(self, *, paired: bool = False, rng: RNG) -> Array:
         r"""Draw neurons uniformly on the unit sphere (MDL Theorem 9.2).
 
         Parameters

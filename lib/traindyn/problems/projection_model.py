@@ -145,7 +145,7 @@ class ProjectionModel:
     ridge : float, optional
         Ridge coefficient beta >= 0 of the loss that SGD descends, on all parameters. Losses,
         gradients, Hessians and G-matrices are those *without* it.
-    neurons : int, optional
+    width : int, optional
         Number K of neurons, one by default.
     scalars : ndarray, shape (S,), optional
         Where the further parameters start, none by default; neurons start at N(0, I_d / d).
@@ -178,7 +178,7 @@ class ProjectionModel:
     precision: float
     dimension: int
     ridge: float = 0.0
-    neurons: int = 1
+    width: int = 1
     scalars: Array = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -199,14 +199,14 @@ class ProjectionModel:
             ("precision", _validate.positive("precision", self.precision)),
             ("dimension", _validate.integer("dimension", self.dimension, least=least)),
             ("ridge", _validate.non_negative("ridge", self.ridge)),
-            ("neurons", _validate.integer("neurons", self.neurons, least=1)),
+            ("width", _validate.integer("width", self.width, least=1)),
         ):
             object.__setattr__(self, name, value)
         self._check_local()
 
     def _check_local(self) -> None:
         """Try the functions once, as Python: compiled code would read past a short array."""
-        size = self.neurons + self.scalars.size
+        size = self.width + self.scalars.size
         for name, shape in (("value", ()), ("slope", (size,)), ("curvature", (size, size))):
             function = _validate.function(f"local.{name}", getattr(self.local, name))
             found = function(np.full(size, 0.5), self.centres[0], 0)
@@ -257,7 +257,7 @@ class ProjectionModel:
 
     def initial(self, *, rng: RNG) -> Point:
         """Draw independent rows from N(0, I_d / d); the scalars start where they are given."""
-        x = _validate.generator("rng", rng).standard_normal((self.neurons, self.dimension))
+        x = _validate.generator("rng", rng).standard_normal((self.width, self.dimension))
         return Point(x / math.sqrt(self.dimension), self.scalars.copy())
 
     # ------------------------------------------------------------------ loss and curvature
@@ -269,7 +269,7 @@ class ProjectionModel:
     def gradient(self, point: Point, sample: Sample) -> Point:
         """Gradient of the mean loss, without the ridge."""
         slopes = self._compiled.slopes(*self._seen(point, sample)) / len(sample.inputs)
-        return Point(slopes[:, : self.neurons].T @ sample.inputs, slopes[:, self.neurons :].sum(0))
+        return Point(slopes[:, : self.width].T @ sample.inputs, slopes[:, self.width :].sum(0))
 
     def factors(self, matrix: Matrix, block: Block, point: Point, sample: Sample) -> Factors:
         """Weights and features of a block: the inputs for a neuron, ones for a scalar.
@@ -294,13 +294,13 @@ class ProjectionModel:
             slopes = self._compiled.slopes(*seen)
             weights = slopes[:, a] * slopes[:, b]
         ones = np.ones((len(sample.inputs), 1))
-        left, right = (sample.inputs if index < self.neurons else ones for index in (a, b))
+        left, right = (sample.inputs if index < self.width else ones for index in (a, b))
         return Factors(np.ascontiguousarray(weights), left, right)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Diagonal blocks: one per neuron, then one per scalar."""
-        return tuple((a, a) for a in range(self.neurons + self.scalars.size))
+        return tuple((a, a) for a in range(self.width + self.scalars.size))
 
     def parameter(self, block: Block, point: Point) -> Array:
         """Neuron, shape (d,), or scalar, shape (1,), that a diagonal block belongs to."""
@@ -308,17 +308,17 @@ class ProjectionModel:
         if a != b:
             raise ValueError(f"block must be diagonal to own a parameter, got {block}")
         x, s = self._checked_point(point)
-        if a < self.neurons:
+        if a < self.width:
             return np.asarray(x[a])
-        return np.asarray(s[a - self.neurons : a - self.neurons + 1])
+        return np.asarray(s[a - self.width : a - self.width + 1])
 
     def outlier_count(self, block: Block) -> int:
         """Dimension of the eigenspace a neuron is compared with: k, at least one; 1 for scalars."""
         a, _ = self._checked_block(block)
-        return max(1, self.directions) if a < self.neurons else 1
+        return max(1, self.directions) if a < self.width else 1
 
     def _checked_block(self, block: Block) -> Block:
-        top = self.neurons + self.scalars.size - 1
+        top = self.width + self.scalars.size - 1
         return _validate.pair("block", block, most=top)
 
     def _seen(self, point: Point, sample: Sample) -> tuple[Array, Array, NDArray[np.int64]]:
@@ -339,7 +339,7 @@ class ProjectionModel:
         return np.hstack([inputs @ x.T, scalars]), u, labels.astype(np.int64)
 
     def _checked_point(self, point: Point) -> tuple[Array, Array]:
-        x = _validate.finite("point.x", point.x, shape=(self.neurons, self.dimension))
+        x = _validate.finite("point.x", point.x, shape=(self.width, self.dimension))
         return x, _validate.finite("point.s", point.s, shape=self.scalars.shape)
 
     # ------------------------------------------------------------------ summary statistics
@@ -352,8 +352,8 @@ class ProjectionModel:
 
     def initial_statistics(self) -> Statistics:
         """Limit of the statistics of :meth:`initial` in large dimension."""
-        m = np.zeros((self.neurons, self.directions))
-        return Statistics(m, np.eye(self.neurons), self.scalars.copy())
+        m = np.zeros((self.width, self.directions))
+        return Statistics(m, np.eye(self.width), self.scalars.copy())
 
     def draw_initial_statistics(self, *, rng: RNG) -> Statistics:
         """Draw from the exact law of the statistics of :meth:`initial`, at a cost free of d.
@@ -362,7 +362,7 @@ class ProjectionModel:
         triangular (Bartlett) factor.
         """
         generator = _validate.generator("rng", rng)
-        K, freedom = self.neurons, self.dimension - self.directions
+        K, freedom = self.width, self.dimension - self.directions
         m = generator.standard_normal((K, self.directions)) / math.sqrt(self.dimension)
         if freedom < K:
             factor = generator.standard_normal((K, freedom))
@@ -378,14 +378,14 @@ class ProjectionModel:
         kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
         x = np.hstack([m, vectors[:, kept] * np.sqrt(values[kept])])
         if x.shape[1] == 0:
-            x = np.zeros((self.neurons, 1))
+            x = np.zeros((self.width, 1))
         return replace(self, dimension=x.shape[1]), Point(x, s)
 
     def _checked_statistics(self, statistics: Statistics) -> Statistics:
         m, R_perp, s = statistics
         return Statistics(
-            _validate.finite("statistics.m", m, shape=(self.neurons, self.directions)),
-            _validate.positive_semidefinite("statistics.R_perp", R_perp, size=self.neurons),
+            _validate.finite("statistics.m", m, shape=(self.width, self.directions)),
+            _validate.positive_semidefinite("statistics.R_perp", R_perp, size=self.width),
             _validate.finite("statistics.s", s, shape=self.scalars.shape),
         )
 
@@ -394,7 +394,7 @@ class ProjectionModel:
     @property
     def drift_dimension(self) -> int:
         """Dimension of the Gaussian integrals of :meth:`drift`: directions and neurons."""
-        return self.directions + self.neurons
+        return self.directions + self.width
 
     def population_loss(self, statistics: Statistics, *, rule: Rule | None = None) -> float:
         """Integrate the loss, with its ridge.
@@ -465,12 +465,12 @@ class ProjectionModel:
         c_delta = _validate.non_negative("c_delta", c_delta)
         draws = self._draws(statistics, rule, 1.0 / math.sqrt(self.precision))
         slopes = self._compiled.slopes(draws.z, draws.u, draws.labels)
-        g, rest = slopes[:, : self.neurons], slopes[:, self.neurons :]
+        g, rest = slopes[:, : self.width], slopes[:, self.width :]
         crossed = np.einsum("na,nb->nab", g, draws.noise)
         square = np.einsum("na,nb->nab", g, g) * (c_delta / self.precision)
         gram = square - crossed - np.swapaxes(crossed, 1, 2)
         overlaps = -np.einsum("na,nb->nab", g, draws.u).reshape(len(g), -1)
-        moves = np.hstack([overlaps, gram[:, *np.triu_indices(self.neurons)], -rest])
+        moves = np.hstack([overlaps, gram[:, *np.triu_indices(self.width)], -rest])
         moves -= draws.masses @ moves
         return np.asarray((moves.T * draws.masses) @ moves)
 
@@ -481,7 +481,7 @@ class ProjectionModel:
             statistics,
             (("K", "k"), ("K", "K"), ("S",)),
             single=True,
-            K=self.neurons,
+            K=self.width,
             k=self.directions,
             S=self.scalars.size,
         )
@@ -508,9 +508,9 @@ class ProjectionModel:
         m, R_perp, s = (np.asarray(part, dtype=np.float64) for part in statistics)
         slopes = self._compiled.slopes(draws.z, draws.u, draws.labels)
         weighted = (slopes * draws.masses[:, None]).T
-        g, rest = weighted[: self.neurons], weighted[self.neurons :]
+        g, rest = weighted[: self.width], weighted[self.width :]
         crossed = g @ draws.noise
-        square = g @ slopes[:, : self.neurons]
+        square = g @ slopes[:, : self.width]
         return Statistics(
             -g @ draws.u - self.ridge * m,
             corrector * (square + square.T) / 2 - crossed - crossed.T - 2.0 * self.ridge * R_perp,

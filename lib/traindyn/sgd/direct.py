@@ -26,7 +26,7 @@ __all__ = ["run", "run_replicas"]
 
 def run(
     problem: Dynamics,
-    point: Any,
+    start: Any,
     times: ArrayLike,
     *,
     step_size: float,
@@ -35,14 +35,14 @@ def run(
     snapshots: bool = False,
     progress: Progress = False,
 ) -> Trajectory[Any]:
-    """Run SGD from a point.
+    """Run SGD from a start.
 
     Parameters
     ----------
     problem : Dynamics
         Its direct kernel makes the steps.
-    point : NamedTuple of ndarray
-        Start, left unchanged.
+    start : NamedTuple of ndarray
+        Point where the run begins, left unchanged.
     times : array_like, shape (T,)
         Increasing, rounded to whole steps; the trajectory reports ``steps * step_size``.
     step_size : float
@@ -62,7 +62,7 @@ def run(
     Raises
     ------
     ValueError
-        If the point, the times or the step size are out of range.
+        If the start, the times or the step size are out of range.
     FloatingPointError
         If the iterates diverge; the message names the step size and the time.
 
@@ -76,7 +76,7 @@ def run(
     True
     """
     return _loop.run(
-        chain.direct(problem, point),
+        chain.direct(problem, start),
         times,
         step_size=step_size,
         rng=rng,

@@ -98,13 +98,13 @@ def learnt(level: float = 0.5) -> Stop:
 def run(
     problem: MultiIndex,
     data: Data,
-    neurons: ArrayLike,
+    start: ArrayLike,
     times: ArrayLike,
     *,
     step_size: float,
     null: ArrayLike | None = None,
     stop: Stop | None = None,
-    start: int = 0,
+    first_step: int = 0,
     rule: Rule | None = None,
     snapshots: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -112,7 +112,7 @@ def run(
     workers: int = 1,
     progress: Progress = False,
 ) -> Run:
-    """Run gradient descent from given neurons.
+    """Run gradient descent from a start.
 
     Parameters
     ----------
@@ -120,18 +120,18 @@ def run(
         The network that is trained, and the law of a fresh sample.
     data : Data
         float64 or float32, as from :meth:`~traindyn.problems.multi_index.model.MultiIndex.sample`.
-    neurons : array_like, shape (d, m)
-        Start, left unchanged; kept in double precision.
+    start : array_like, shape (d, m)
+        Neurons where the run begins, left unchanged; kept in double precision.
     times : array_like, shape (T,)
-        Increasing, rounded to whole steps, not before the start.
+        Increasing, rounded to whole steps, not before the first step.
     step_size : float
         Learning rate of the risk (for wide networks, of order m).
     null : array_like, shape (k, r), optional
         Orthonormal basis of a subspace of the target's directions: stay on the null branch.
     stop : callable, optional
         As :func:`learnt`. The trajectory repeats what it had then.
-    start : int, default 0
-        Step of the given neurons, when an earlier run goes on.
+    first_step : int, default 0
+        Step of the start, when an earlier run goes on.
     rule : Rule, optional
         For the loss of a fresh sample, as in
         :meth:`~traindyn.problems.multi_index.model.MultiIndex.population_loss`.
@@ -172,12 +172,12 @@ def run(
         return _descend(
             problem,
             data,
-            neurons,
+            start,
             times,
             step_size=step_size,
             null=null,
             stop=stop,
-            start=start,
+            first_step=first_step,
             rule=rule,
             snapshots=snapshots,
             checkpoint=checkpoint,
@@ -196,13 +196,13 @@ def _controller(modules: int) -> ThreadpoolController:
 def _descend(
     problem: MultiIndex,
     data: Data,
-    neurons: ArrayLike,
+    start: ArrayLike,
     times: ArrayLike,
     *,
     step_size: float,
     null: ArrayLike | None,
     stop: Stop | None,
-    start: int = 0,
+    first_step: int = 0,
     rule: Rule | None = None,
     snapshots: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -213,10 +213,10 @@ def _descend(
     """:func:`run`, where the threads of the linear algebra have been limited already."""
     eta = _validate.positive("step_size", step_size)
     inputs, labels = _checked(problem, data)
-    theta = _validate.finite("neurons", neurons, shape=(inputs.shape[1], problem.width)).copy()
+    theta = _validate.finite("start", start, shape=(inputs.shape[1], problem.width)).copy()
     basis = None if null is None else orthonormal("null", null, rows=problem.k)
     steps = whole_steps(times, eta)
-    first = _validate.integer("start", start, least=0)
+    first = _validate.integer("first_step", first_step, least=0)
     every = _validate.integer("checkpoint_every", checkpoint_every, least=1)
     if steps[0] < first:
         raise ValueError(f"times must not be before step {first}, got step {steps[0]}")

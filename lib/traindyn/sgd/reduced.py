@@ -25,7 +25,7 @@ __all__ = ["run", "run_replicas"]
 
 def run(
     problem: Dynamics,
-    statistics: Any,
+    start: Any,
     times: ArrayLike,
     *,
     step_size: float,
@@ -39,8 +39,8 @@ def run(
     ----------
     problem : Dynamics
         Its reduced kernel makes the steps.
-    statistics : NamedTuple of ndarray
-        Start, left unchanged.
+    start : NamedTuple of ndarray
+        Statistics where the run begins, left unchanged.
     times, step_size, rng, stop, progress
         As in :func:`traindyn.sgd.direct.run`.
 
@@ -53,7 +53,7 @@ def run(
     Raises
     ------
     ValueError
-        If the statistics, the times, the step size or the dimension are out of range.
+        If the start, the times, the step size or the dimension are out of range.
     FloatingPointError
         If the iterates diverge; the message names the step size and the time.
 
@@ -69,7 +69,7 @@ def run(
     (2, 3, 3)
     """
     return _loop.run(
-        chain.reduced(problem, statistics),
+        chain.reduced(problem, start),
         times,
         step_size=step_size,
         rng=rng,

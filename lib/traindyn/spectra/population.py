@@ -31,9 +31,9 @@ from traindyn.problems.population_block import PopulationBlock
 from traindyn.spectra import blocks
 
 __all__ = [
+    "BlockMoments",
     "Embedding",
     "FullPopulation",
-    "Moments",
     "block",
     "full",
     "nodes",
@@ -177,7 +177,7 @@ def full(
     return FullPopulation((on_span + on_span.T) / 2, bulk, problem.dimension)
 
 
-class Moments(NamedTuple):
+class BlockMoments(NamedTuple):
     """Expectations that make a population block.
 
     Attributes
@@ -234,13 +234,13 @@ class Embedding:
         inputs = self.sample.inputs
         return features is inputs or np.array_equal(features, inputs)
 
-    def moments(self, matrix: Matrix, block: Block) -> Moments:
+    def moments(self, matrix: Matrix, block: Block) -> BlockMoments:
         """Integrate one block, diagonal or not."""
         weights, left, right = self.factors(matrix, block)
         weighted = self.masses * weights
         wide = self.sees_inputs(left) and self.sees_inputs(right)
         core = (left.T * weighted) @ right
-        return Moments(core, float(weighted.sum()) / self.small.precision if wide else None)
+        return BlockMoments(core, float(weighted.sum()) / self.small.precision if wide else None)
 
     def block(self, matrix: Matrix, block: Block) -> PopulationBlock:
         """Return a block with the same features on both sides, as :func:`block`."""

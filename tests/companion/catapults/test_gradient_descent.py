@@ -18,7 +18,7 @@ from traindyn.catapults import TwoLayerModel, critical_step, train
 def problem() -> tuple[np.ndarray, np.ndarray, TwoLayerModel]:
     """Draw inputs, labels and the linear model of a network."""
     rng = np.random.default_rng(1)
-    start = TwoLayerModel.initialise(80, 6, rng=rng)
+    start = TwoLayerModel.initial(80, 6, rng=rng)
     return rng.standard_normal((9, 6)), rng.standard_normal(9), TwoLayerModel(start, "linear")
 
 
@@ -62,7 +62,7 @@ def test_parts_of_the_loss() -> None:
     """Leading, rest and trailing against the split of a single kernel."""
     x, y, model = problem()
     batch = model.prepare(x)
-    weights = TwoLayerModel.initialise(80, 6, rng=2)
+    weights = TwoLayerModel.initial(80, 6, rng=2)
     seen = eigen_observer(model, batch, y)(weights)
     found = Directions(seen[:1], seen[1:])
     residuals = model.outputs(weights, batch) - y

@@ -29,7 +29,7 @@ def test_gap_is_the_limit_of_the_whole_equations(limit):
     errors = []
     for delta in (100.0, 400.0, 1600.0):
         found = solve(
-            GELU, STEPS, sample_ratio=delta, step_size=ETA, rng=0, paths=2**15, seeds=2
+            GELU, STEPS, sample_ratio=delta, step_size=ETA, rng=0, paths=2**15, replicas=2
         ).kernels
         gap = delta * (found.test_loss - found.train_loss)
         errors.append(np.abs(gap - limit.gap).max())
@@ -68,7 +68,7 @@ def test_growth_is_the_curvature_of_the_loss_in_the_overlap():
 def test_growth_is_that_of_the_overlap_law(limit):
     """At delta = 10^5 the amplification of the start is the product of the factors."""
     found = solve(
-        GELU, STEPS, sample_ratio=1e5, step_size=ETA, rng=0, paths=2**14, seeds=1, moments=True
+        GELU, STEPS, sample_ratio=1e5, step_size=ETA, rng=0, paths=2**14, replicas=1, moments=True
     )
     factors = 1 + ETA * limit.growth[:-1, 0, 0]
     assert np.allclose(overlap_law(found).amplification[1:, 0, 0], np.cumprod(factors), rtol=5e-3)

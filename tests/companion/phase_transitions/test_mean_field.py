@@ -124,8 +124,8 @@ def test_requests_that_make_no_sense_are_refused(wide):
     data, start, _ = wide
     good = {"step_size": 0.5}
 
-    def call(problem=WIDE, neurons=start, steps=2, **changes):
-        return measure(problem, data, neurons, steps, **{**good, **changes})
+    def call(problem=WIDE, begin=start, steps=2, **changes):
+        return measure(problem, data, begin, steps, **{**good, **changes})
 
     kinked = MultiIndex(activation=RELU)
     for request, message in (
@@ -133,7 +133,7 @@ def test_requests_that_make_no_sense_are_refused(wide):
         (lambda: call(step_size=0.0), "step_size must be positive"),
         (lambda: call(probes=[1]), "rng must be given with probes"),
         (lambda: call(probes=[2]), r"probes must be an integer in \[0, 1\], got 2"),
-        (lambda: call(neurons=start[:5]), "neurons must have shape"),
+        (lambda: call(begin=start[:5]), "start must have shape"),
         (lambda: call(kinked, start[:, :1], probes=[0], rng=0), "second derivative for responses"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -150,13 +150,13 @@ class QuadraticModel:
         residuals = e - eta * kernel @ e + eta**2 / 2 * mixed @ e
         return residuals, kernel - eta * (mixed + mixed.T) + eta**2 * turned @ turned.T
 
-    def run(self, weights: ArrayLike, labels: ArrayLike, *, step_size: float, steps: int) -> Run:
+    def run(self, start: ArrayLike, labels: ArrayLike, *, step_size: float, steps: int) -> Run:
         """Run gradient descent on half the sum of squared residuals.
 
         Parameters
         ----------
-        weights : array_like, shape (p,)
-            The start, left unchanged.
+        start : array_like, shape (p,)
+            Weights where the run begins, left unchanged.
         labels : array_like, shape (n,)
             Targets, one for each example.
         step_size : float
@@ -171,7 +171,7 @@ class QuadraticModel:
         """
         eta = _validate.positive("step_size", step_size)
         count = _validate.integer("steps", steps, least=0)
-        w = self._weights(weights).copy()
+        w = self._weights(start, "start").copy()
         losses, kernels = np.empty((2, count + 1))
         for t in range(count + 1):
             rows, _, e = self._parts(w, labels)
@@ -217,8 +217,8 @@ class QuadraticModel:
         residual = float(self.outputs(weights)[0]) - y
         return OneExample(residual, kernel, self.scale**2 * size, y + shift)
 
-    def _weights(self, weights: ArrayLike) -> Array:
-        return _validate.finite("weights", weights, shape=(self.features.shape[1],))
+    def _weights(self, weights: ArrayLike, name: str = "weights") -> Array:
+        return _validate.finite(name, weights, shape=(self.features.shape[1],))
 
     def _parts(self, weights: ArrayLike, labels: ArrayLike) -> tuple[Array, Array, Array]:
         y = _validate.finite("labels", labels, shape=(self.features.shape[0],))

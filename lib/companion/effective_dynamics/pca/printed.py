@@ -134,7 +134,7 @@ def printed_critical_ridge(*, c_delta: float) -> float:
     return 2.0 * _validate.non_negative("c_delta", c_delta)
 
 
-def printed_diverging_equator(problem: SpikedTensor, ratio: float) -> Diffusion:
+def printed_diverging_equator(problem: SpikedTensor, scaled_signal: float) -> Diffusion:
     r"""Limit for :math:`\lambda_n = \Lambda n^{(k-2)/2}` as printed in BGJ (3.3).
 
     .. math:: d\tilde m = 2 \tilde m (k \Lambda - k r_\perp^{2(k-1)})\, dt
@@ -143,11 +143,11 @@ def printed_diverging_equator(problem: SpikedTensor, ratio: float) -> Diffusion:
     linear in :math:`\tilde m`, with a transition at :math:`\Lambda = 1`. At c_delta = 1,
     without ridge.
     """
-    ratio, k = _validate.positive("ratio", ratio), problem.order
+    scaled_signal, k = _validate.positive("scaled_signal", scaled_signal), problem.order
 
     def drift(u: Array) -> Array:
         m, r2 = np.moveaxis(np.asarray(u, dtype=np.float64), -1, 0)
-        return _equator_drift(k, 2.0 * k * ratio * m, m, r2)
+        return _equator_drift(k, 2.0 * k * scaled_signal * m, m, r2)
 
     def factor(u: Array) -> Array:
         r2 = np.asarray(u, dtype=np.float64)[..., 1]

@@ -57,7 +57,7 @@ class Descent:
 
 def descend(
     network: Network,
-    weights: ArrayLike,
+    start: ArrayLike,
     points: ArrayLike,
     labels: ArrayLike,
     *,
@@ -73,8 +73,8 @@ def descend(
     ----------
     network : Network
         Whose weights are trained, in all layers.
-    weights : array_like, shape (P,)
-        The start.
+    start : array_like, shape (P,)
+        Weights where the run begins.
     points : array_like, shape (n, d)
         The inputs, one in each row.
     labels : array_like, shape (n,)
@@ -103,10 +103,10 @@ def descend(
     steps = _validate.integer("steps", steps, least=1)
     every = _validate.integer("every", every, least=1)
     stop = _validate.non_negative("stop", stop)
-    arrays: Any = jax.device_put(network.unpack(weights))
+    flat = _validate.finite("start", start, shape=(network.parameters,))
+    arrays: Any = jax.device_put(network.unpack(flat))
     losses = [float(_loss(network, arrays, x, y, k))]
     looks = [0]
-    flat = _validate.finite("weights", weights)
     kernels = [tangent_kernel(network, flat, x, output=k)]
     while looks[-1] < steps and losses[-1] > stop * losses[0]:
         count = min(every, steps - looks[-1])

@@ -58,7 +58,7 @@ from numpy.typing import ArrayLike
 
 from traindyn import _validate
 from traindyn.kernels.dual import Array
-from traindyn.kernels.training import Model, Pullback
+from traindyn.kernels.training import Linearisable, Pullback
 
 __all__ = [
     "Bounds",
@@ -264,13 +264,13 @@ class Scales(NamedTuple):
 
 
 def measure(
-    model: Model, parameters: ArrayLike, x: ArrayLike, y: ArrayLike, *, lipschitz: float
+    model: Linearisable, parameters: ArrayLike, x: ArrayLike, y: ArrayLike, *, lipschitz: float
 ) -> LazyConstants:
     r"""Measure the constants of a network at its start.
 
     Parameters
     ----------
-    model : Model
+    model : Linearisable
         Gives outputs and their tangent kernel.
     parameters : array_like, shape (p,)
         The start :math:`\theta_0`.

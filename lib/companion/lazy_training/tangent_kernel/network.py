@@ -87,7 +87,7 @@ class Network:
     >>> from companion.lazy_training.tangent_kernel.network import Network
     >>> from traindyn.activations import ERF
     >>> linear = Network((2, 1), ERF, bias=1.0)
-    >>> theta = linear.initialise(rng=0)
+    >>> theta = linear.initial(rng=0)
     >>> linear.tangent_kernel(theta, [[1.0, 1.0], [1.0, -1.0]]).round(12).tolist()
     [[2.0, 1.0], [1.0, 2.0]]
     """
@@ -115,7 +115,7 @@ class Network:
         r"""Number of parameters, :math:`p = \sum_l n_{l+1} (n_l + 1)`."""
         return sum(out * (into + 1) for into, out in zip(self.widths[:-1], self.widths[1:]))
 
-    def initialise(self, *, rng: RNG) -> Array:
+    def initial(self, *, rng: RNG) -> Array:
         """Draw independent standard normal parameters, shape (p,)."""
         return _validate.generator("rng", rng).standard_normal(self.size)
 

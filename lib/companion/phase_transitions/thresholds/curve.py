@@ -4,7 +4,7 @@ r"""Thresholds along training: their curve, its limit, and where success reaches
 negative eigenvalue: the largest eigenvalue of :math:`P(a_{end})` of
 :class:`~traindyn.laws.hard_subspace.HardSubspace` reaches one. It is smooth and increasing in
 the sample ratio, so a quadratic through a few values finds it; all ratios share their random
-numbers, and every seed has its own root, which gives the error.
+numbers, and every replica has its own root, which gives the error.
 :math:`\delta_{NN} = \lim_{t \to \infty} \min_j \delta_j^*(t)` (MW, Main result, restricted to
 eigenvalues below min(0, edge)).
 
@@ -48,7 +48,7 @@ class Thresholds:
     values, errors : ndarray, shape (S,)
         NaN where the sample_ratios given do not bracket the threshold.
     sample_ratios : ndarray, shape (D,)
-    statistics : ndarray, shape (D, S, seeds)
+    statistics : ndarray, shape (D, S, replicas)
     """
 
     steps: Array
@@ -68,7 +68,7 @@ def threshold_curve(
     neuron: int | None = None,
     hard: ArrayLike | None = None,
     paths: int = 2**14,
-    seeds: int = 4,
+    replicas: int = 4,
     workers: int | None = None,
 ) -> Thresholds:
     r"""Thresholds at several steps, from one solution per sample ratio (MW, Main result).
@@ -93,7 +93,7 @@ def threshold_curve(
         Which block. Default: the least threshold over all neurons.
     hard : array_like, shape (k, r), optional
         Orthonormal basis of the hard subspace. Default: computed from the target.
-    paths, seeds, workers
+    paths, replicas, workers
         As for :func:`~traindyn.dmft.kernels.solve`.
 
     Raises
@@ -114,7 +114,16 @@ def threshold_curve(
     statistics = np.array(
         [
             _table(
-                problem, wanted, float(d), step_size, entropy, neuron, basis, paths, seeds, workers
+                problem,
+                wanted,
+                float(d),
+                step_size,
+                entropy,
+                neuron,
+                basis,
+                paths,
+                replicas,
+                workers,
             )
             for d in grid
         ]
@@ -347,10 +356,10 @@ def _table(
     neuron: int | None,
     basis: Array,
     paths: int,
-    seeds: int,
+    replicas: int,
     workers: int | None,
 ) -> Array:
-    """Criterion at one ratio, shape (steps, seeds); the largest over neurons if none is named."""
+    """Criterion at one ratio, shape (steps, replicas); the largest over neurons by default."""
     found = solve(
         problem,
         max(steps),
@@ -359,7 +368,7 @@ def _table(
         # A fresh copy: spawning changes it.
         rng=np.random.SeedSequence(entropy.entropy, spawn_key=entropy.spawn_key),
         paths=paths,
-        seeds=seeds,
+        replicas=replicas,
         keep=steps,
         workers=workers,
     )
@@ -368,10 +377,10 @@ def _table(
         [
             [
                 max(
-                    found.hard_subspace(step, neuron=j, hard=basis, seed=seed).statistic
+                    found.hard_subspace(step, neuron=j, hard=basis, replica=replica).statistic
                     for j in neurons
                 )
-                for seed in range(seeds)
+                for replica in range(replicas)
             ]
             for step in steps
         ]

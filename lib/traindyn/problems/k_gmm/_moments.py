@@ -15,7 +15,7 @@ from traindyn import _validate, gaussian
 from traindyn.gaussian import Rule
 from traindyn.problems.base import MATRICES, Array, Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point
-from traindyn.problems.k_gmm.mixture import softmax
+from traindyn.problems.k_gmm.mixture import checked_point, softmax
 from traindyn.problems.population_block import PopulationBlock
 
 
@@ -42,16 +42,6 @@ class Signs(NamedTuple):
     cross: float
     square: float
     covariance: float
-
-
-def checked_block(problem: KGaussianMixture, block: Block) -> Block:
-    """Check a pair of classes."""
-    return _validate.pair("block", block, most=problem.k - 1)
-
-
-def checked_point(problem: KGaussianMixture, point: Point) -> Point:
-    """Check the shape of a point."""
-    return Point(_validate.finite("point.x", point.x, shape=(problem.k, problem.dimension)))
 
 
 def node_probabilities(problem: KGaussianMixture, point: Point, rule: Rule) -> Array:

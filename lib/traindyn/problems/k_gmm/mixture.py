@@ -73,7 +73,7 @@ class Forward(NamedTuple):
     def factors(self, matrix: Matrix, block: Block) -> Factors:
         """Weights and features of one block, as :meth:`KGaussianMixture.factors`."""
         pi = self.probabilities
-        b, c = _checked_block(block, pi.shape[1])
+        b, c = checked_block(block, pi.shape[1])
         if _validate.choice("matrix", matrix, ("hessian", "g_matrix")) == "hessian":
             weights = pi[:, b] * (1.0 - pi[:, b]) if b == c else -pi[:, b] * pi[:, c]
         else:
@@ -355,14 +355,14 @@ class KGaussianMixture:
 
     def parameter(self, block: Block, point: Point) -> Array:
         """Row of the network a diagonal block belongs to, shape (d,)."""
-        b, c = self._checked_block(block)
+        b, c = checked_block(block, self.k)
         if b != c:
             raise ValueError(f"block must be diagonal to own a parameter, got {block}")
-        return np.asarray(self._checked_point(point)[b])
+        return np.asarray(checked_point(self, point).x[b])
 
     def outlier_count(self, block: Block) -> int:
         """Dimension of the top eigenspace of BGHJ Theorem 2.3: k for every block."""
-        self._checked_block(block)
+        checked_block(block, self.k)
         return self.k
 
     def _logits(self, point: Point, inputs: ArrayLike) -> Array:
@@ -398,17 +398,11 @@ class KGaussianMixture:
         residual[np.arange(labels.size), labels] -= 1.0
         return residual
 
-    def _checked_point(self, point: Point) -> Array:
-        return _validate.finite("point.x", point.x, shape=(self.k, self.dimension))
-
-    def _checked_block(self, block: Block) -> Block:
-        return _checked_block(block, self.k)
-
     # ------------------------------------------------------------------ summary statistics
 
     def statistics(self, point: Point) -> Statistics:
         """Summary statistics of a point (BGHJ Section 5.2)."""
-        x = self._checked_point(point)
+        x = checked_point(self, point).x
         # Sum over the stretches between support coordinates: neither a copy of x nor the
         # cancellation of x x^T minus its part along the means.
         cuts = np.sort(self.support)
@@ -687,7 +681,13 @@ def _checked_support(support: Any, k: int, dimension: int) -> IntArray:
     return given.astype(np.int64)
 
 
-def _checked_block(block: Block, k: int) -> Block:
+def checked_point(problem: KGaussianMixture, point: Point) -> Point:
+    """Return a point if it is finite and fits the problem."""
+    return Point(_validate.finite("point.x", point.x, shape=(problem.k, problem.dimension)))
+
+
+def checked_block(block: Block, k: int) -> Block:
+    """Return a pair of classes if there are such."""
     return _validate.pair("block", block, most=k - 1)
 
 

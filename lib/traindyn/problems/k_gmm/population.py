@@ -24,13 +24,13 @@ from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.problems.k_gmm._moments import (
     Signs,
     assemble,
-    checked_block,
     exact,
     node_probabilities,
     pair,
     single,
     singles,
 )
+from traindyn.problems.k_gmm.mixture import checked_block
 from traindyn.problems.population_block import PopulationBlock
 
 __all__ = ["g_block", "hessian_block", "population_block"]
@@ -88,7 +88,7 @@ def hessian_block(
     ValueError
         If `block`, `point` or the dimension of `rule` does not fit the problem.
     """
-    b, c = checked_block(problem, block)
+    b, c = checked_block(block, problem.k)
     probabilities = node_probabilities(problem, point, rule)
     scale = 1 / problem.precision
     signs = exact(problem)
@@ -131,7 +131,7 @@ def g_block(
     ValueError
         As :func:`hessian_block`.
     """
-    b, c = checked_block(problem, block)
+    b, c = checked_block(block, problem.k)
     probabilities = node_probabilities(problem, point, rule)
     first, second = exact(problem)(1), exact(problem)(2)
     if printed:

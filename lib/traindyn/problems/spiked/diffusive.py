@@ -208,13 +208,13 @@ def equator(problem: SpikedTensor, *, c_delta: float) -> Diffusion:
     return _equator(problem, signal, c_delta)
 
 
-def with_diverging_signal(problem: SpikedTensor, ratio: float) -> SpikedTensor:
-    r"""Return the problem with signal :math:`\lambda_n = \Lambda n^{(k-2)/2}`, Lambda = `ratio`."""
-    ratio = _validate.positive("ratio", ratio)
-    return replace(problem, signal=ratio * problem.dimension ** (0.5 * (problem.order - 2)))
+def with_diverging_signal(problem: SpikedTensor, scaled_signal: float) -> SpikedTensor:
+    r"""Return the problem of signal :math:`\Lambda n^{(k-2)/2}`; `scaled_signal` is Lambda."""
+    scaled_signal = _validate.positive("scaled_signal", scaled_signal)
+    return replace(problem, signal=scaled_signal * problem.dimension ** (0.5 * (problem.order - 2)))
 
 
-def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) -> Diffusion:
+def diverging_equator(problem: SpikedTensor, scaled_signal: float, *, c_delta: float) -> Diffusion:
     r"""Limit of :math:`(\sqrt n\, m, r_\perp^2)` for :math:`\lambda_n = \Lambda n^{(k-2)/2}`.
 
     .. math:: d\tilde m = 2 k \tilde m \big(\Lambda \tilde m^{k-2} - r_\perp^{2(k-1)}
@@ -230,12 +230,12 @@ def diverging_equator(problem: SpikedTensor, ratio: float, *, c_delta: float) ->
     ----------
     problem : SpikedTensor
         Its signal is not used.
-    ratio : float
+    scaled_signal : float
         Lambda > 0.
     c_delta : float
         Limit of ``step_size * dimension``.
     """
-    return _equator(problem, _validate.positive("ratio", ratio), c_delta)
+    return _equator(problem, _validate.positive("scaled_signal", scaled_signal), c_delta)
 
 
 def _finite_drift(problem: SpikedTensor, m: Array, r2: Array, c: float) -> Array:

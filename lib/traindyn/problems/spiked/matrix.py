@@ -25,7 +25,7 @@ __all__ = ["solution"]
 
 
 def solution(
-    problem: SpikedTensor, statistics0: Statistics, times: ArrayLike, *, c_delta: float
+    problem: SpikedTensor, start: Statistics, times: ArrayLike, *, c_delta: float
 ) -> Trajectory[Statistics]:
     """Solve the effective dynamics of order two in closed form.
 
@@ -33,7 +33,7 @@ def solution(
     ----------
     problem : SpikedTensor
         Of order two.
-    statistics0 : Statistics
+    start : Statistics
         At time 0.
     times : array_like, shape (T,)
         Increasing, not negative.
@@ -63,8 +63,8 @@ def solution(
     need_order_two(problem)
     c = _validate.non_negative("c_delta", c_delta)
     grid = _validate.increasing("times", times)
-    m = _validate.number("m", statistics0.m)
-    r2 = _validate.non_negative("r2", statistics0.r2)
+    m = _validate.number("m", start.m)
+    r2 = _validate.non_negative("r2", start.r2)
     grow, turn = 8.0 * problem.signal - 2.0 * problem.ridge, 8.0 * c - 2.0 * problem.ridge
     matrix = np.array([[grow, 0.0, 0.0], [8.0 * c, turn, 0.0], [8.0, 8.0, 0.0]])
     # The common factor drops out of the ratios; without it nothing overflows.

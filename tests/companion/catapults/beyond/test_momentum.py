@@ -11,7 +11,7 @@ def descend(relative, momentum, decay, label=0.4, width=500, steps=60):
     """Train the weights of a frozen-gate network, one input in five dimensions."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((1, 5))
-    weights = TwoLayerModel.initialise(width, 5, rng=rng)
+    weights = TwoLayerModel.initial(width, 5, rng=rng)
     model = TwoLayerModel(weights, "quadratic")
     batch = model.prepare(x)
     eta = relative / model.tangent_kernel(weights, batch)[0, 0]

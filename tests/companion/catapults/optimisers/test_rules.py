@@ -62,7 +62,7 @@ def check_optimiser(name, rule, memory):
 
 def test_training_with_an_optimiser():
     """Adam on a two-layer model in NumPy keeps NumPy's weights, and fits."""
-    start = TwoLayerModel.initialise(30, 16, rng=13)
+    start = TwoLayerModel.initial(30, 16, rng=13)
     run = catapults.train(
         TwoLayerModel(start),
         start,

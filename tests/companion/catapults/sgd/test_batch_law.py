@@ -20,7 +20,7 @@ def test_the_kernel_is_that_of_a_wide_network():
     """Within six standard errors of its entries, about 1 / root m."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((6, 8))
-    start = TwoLayerModel.initialise(200_000, 8, signs=False, rng=rng)
+    start = TwoLayerModel.initial(200_000, 8, signs=False, rng=rng)
     model = TwoLayerModel(start)
     wide = model.tangent_kernel(start, model.prepare(x))
     np.testing.assert_allclose(infinite_kernel(x), wide, atol=6 * 2 / 200_000**0.5)

@@ -13,7 +13,7 @@ def problem():
     """Two dozen examples, and a network."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((24, 5))
-    return x, np.sign(x[:, 0]), TwoLayerModel.initialise(300, 5, rng=rng)
+    return x, np.sign(x[:, 0]), TwoLayerModel.initial(300, 5, rng=rng)
 
 
 def recorded(problem, kind, ratio, steps=40, seed=7):

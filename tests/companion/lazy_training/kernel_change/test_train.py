@@ -86,7 +86,7 @@ def test_bad_arguments() -> None:
     weights, x, y = data(network)
     with pytest.raises(ValueError, match="labels must have shape"):
         descend(network, weights, x, y[1:], step_size=1.0, steps=1)
-    with pytest.raises(ValueError, match="weights must have shape"):
+    with pytest.raises(ValueError, match="start must have shape"):
         descend(network, weights[1:], x, y, step_size=1.0, steps=1)
     with pytest.raises(ValueError, match="step_size must be positive"):
         descend(network, weights, x, y, step_size=0.0, steps=1)

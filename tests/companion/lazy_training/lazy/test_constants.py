@@ -37,7 +37,7 @@ def training(n, d, m, scale, seed, *, factor=1.0, times=None):
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((n, d)), factor * rng.standard_normal(n)
     net = TwoLayer(d, m, TANH, scale=scale)
-    theta = net.initialise(paired=True, rng=rng)
+    theta = net.initial(paired=True, rng=rng)
     constants = measure(net, theta, x, y, lipschitz=net.lipschitz(x).upper)
     if times is None:
         times = np.linspace(0, 6, 25)
@@ -125,7 +125,7 @@ def test_deviation_needs_no_condition_number():
         x = rng.standard_normal((6, 20)) + (stretch - 1) * rng.standard_normal(20)
         y = rng.standard_normal(6)
         net = TwoLayer(20, 200, GELU)
-        theta = net.initialise(paired=True, rng=rng)
+        theta = net.initial(paired=True, rng=rng)
         lipschitz = net.lipschitz(x).upper
         constants = measure(net, theta, x, y, lipschitz=lipschitz)
         y *= 0.2 / constants.ratio
@@ -234,7 +234,7 @@ def test_scale_of_the_output_needs_paired_neurons():
     for paired in (True, False):
         for scale in (1.0, 16.0):
             net = TwoLayer(20, 200, TANH, scale=scale)
-            theta = net.initialise(paired=paired, rng=5)
+            theta = net.initial(paired=paired, rng=5)
             end = 15 * 8 / np.linalg.eigvalsh(net.tangent_kernel(theta, x))[0]
             path = compare(net, theta, x, y, [0.0, end]).statistics
             found[paired, scale] = path.distance[-1] * scale, path.deviation[-1] * scale**2
@@ -256,6 +256,6 @@ def test_refusals():
     net = TwoLayer(2, 2, TANH)
     x = np.random.default_rng(0).standard_normal((9, 2))
     with pytest.raises(ValueError, match="Jacobian must have full row rank"):
-        measure(net, net.initialise(rng=0), x, np.zeros(9), lipschitz=1.0)
+        measure(net, net.initial(rng=0), x, np.zeros(9), lipschitz=1.0)
     with pytest.raises(ValueError, match="samples must be an integer >= 1"):
         scales(0, 1, 1, 1.0)

@@ -30,7 +30,7 @@ def jacobian_by_differences(net, theta, x):
 def test_pullback_and_kernel_against_differences(activation, widths):
     """Rows of the Jacobian; its product with itself (MDL Definition 8.5) on two sets of inputs."""
     net = Network(widths, activation, bias=0.7)
-    theta = net.initialise(rng=4)
+    theta = net.initial(rng=4)
     assert theta.size == net.size == sum(b * (a + 1) for a, b in pairwise(widths))
     jacobian = jacobian_by_differences(net, theta, X)
     outputs, pullback = net.vjp(theta, X)
@@ -49,7 +49,7 @@ def test_pullback_and_kernel_against_differences(activation, widths):
 def test_forward_pass_by_hand():
     """One hidden layer, written out (MDL chapter 8)."""
     net = Network((3, 2, 1), TANH, bias=0.5)
-    theta = net.initialise(rng=0)
+    theta = net.initial(rng=0)
     first, second = net.layers(theta)
     hidden = np.tanh(X @ first.weights.T / 3**0.5 + 0.5 * first.biases)
     expected = hidden @ second.weights.T / 2**0.5 + 0.5 * second.biases
@@ -66,7 +66,7 @@ def test_limit_of_the_kernel():
         net = Network((3, width, width, 2), RELU, bias=0.3)
         gaps, traces = [], []
         for seed in range(10):
-            theta = net.initialise(rng=seed)
+            theta = net.initial(rng=seed)
             gaps.append(np.linalg.norm(net.tangent_kernel(theta, X) - limit))
             traces.append(np.trace(printed_tangent_kernel(net, theta, X)))
         deviations.append(np.mean(gaps) / np.linalg.norm(limit))
@@ -83,7 +83,7 @@ def test_printed_weight_movement_is_not_small():
     found = []
     for width in (50, 200):
         net = Network((3, width, width, 1), TANH)
-        theta = net.initialise(rng=1)
+        theta = net.initial(rng=1)
         found.append(printed_weight_movement(net, theta, theta)[0])
     assert found[1] > 1.8 * found[0] > 20
 
@@ -93,7 +93,7 @@ def test_memory_is_that_of_the_activations():
     import tracemalloc
 
     net = Network((10, 1000, 1000, 1), RELU)
-    theta = net.initialise(rng=0)
+    theta = net.initial(rng=0)
     x = np.random.default_rng(0).standard_normal((256, 10))
     tracemalloc.start()
     net.tangent_kernel(theta, x)

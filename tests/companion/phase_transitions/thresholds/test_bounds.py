@@ -61,7 +61,9 @@ def test_positive_edge_costs_stability():
 def test_cells_on_sampled_paths():
     """Cells of labels from sampled paths: the same product up to their width."""
     problem = MultiIndex()
-    paths = solve(problem, 4, sample_ratio=4.0, step_size=0.5, rng=0, paths=2**13, seeds=1).paths[0]
+    paths = solve(
+        problem, 4, sample_ratio=4.0, step_size=0.5, rng=0, paths=2**13, replicas=1
+    ).paths[0]
     weights = problem.block_weights(paths.preactivations[4], paths.labels)[:, 0]
     s = paths.coordinates[:, 0]
     found = price(weights, s, paths.labels, 4.0, cells=300)

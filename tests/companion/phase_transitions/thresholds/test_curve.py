@@ -31,7 +31,7 @@ def test_reference_values_at_finite_times(step, expected):
 def test_curve_rises_in_time():
     """One solution per delta for all steps; NaN where the deltas do not bracket."""
     deltas = [1.4, 1.7, 2.0, 2.5, 3.0, 3.5]
-    options = {"step_size": 0.5, "rng": 1, "paths": 2**12, "seeds": 2}
+    options = {"step_size": 0.5, "rng": 1, "paths": 2**12, "replicas": 2}
     curve = threshold_curve(MultiIndex(), [0, 3, 5, 15], deltas, **options)
     assert curve.values[0] == pytest.approx(1.693, rel=0.02)
     assert curve.values[2] == pytest.approx(2.84, rel=0.05)
@@ -70,7 +70,7 @@ def test_half_point_covers_the_truth():
 
 def test_least_threshold_over_neurons():
     """Neurons of both signs (MW, Main result): the least threshold is that of the positive ones."""
-    options = {"step_size": 1.0, "rng": 0, "paths": 2**12, "seeds": 2}
+    options = {"step_size": 1.0, "rng": 0, "paths": 2**12, "replicas": 2}
     problem, deltas = MultiIndex(second_layer=(1.0, -1.0)), [2.0, 3.0, 4.0, 5.0]
     both = threshold_curve(problem, [2], deltas, **options)
     alone = threshold_curve(problem, [2], deltas, neuron=0, **options)
