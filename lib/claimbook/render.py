@@ -139,7 +139,8 @@ def comparison(item: Evidence, wrong: ControlResult | None = None) -> str:
     observed, expected = (wrong or item).observed, (wrong or item).expected
     word = "bound" if item.departure in ("margin", "side") else "expected"
     digits = _digits(item, expected)
-    return f"<strong>{number(observed, digits)}</strong>, {word} {number(expected, digits)}"
+    what = "exponent " if item.departure == "exponent" else ""
+    return f"{what}<strong>{number(observed, digits)}</strong>, {word} {number(expected, digits)}"
 
 
 def _digits(item: Evidence, expected: Value) -> int:

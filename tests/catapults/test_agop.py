@@ -5,7 +5,7 @@ import pytest
 
 from traindyn import catapults
 from traindyn.activations import GELU, RELU
-from traindyn.catapults import TwoLayerModel
+from traindyn.catapults import TwoLayerModel, Weights
 from traindyn.catapults.agop import TARGETS
 
 
@@ -42,11 +42,16 @@ def test_expected_outer_products(name):
     assert 0.1 * target.egop[at] / error[at] > 6
 
 
-@pytest.mark.parametrize("activation", [RELU, GELU], ids=repr)
-def test_input_gradients(activation):
-    """Central differences of the network."""
-    weights = TwoLayerModel.initial(9, 4, rng=2)
-    model = TwoLayerModel(weights, activation=activation)
+@pytest.mark.parametrize(
+    ("kind", "activation"),
+    [("network", RELU), ("network", GELU), ("linear", RELU), ("quadratic", RELU)],
+    ids=repr,
+)
+def test_input_gradients(kind, activation):
+    """Central differences of the network and of its Taylor models, away from their start."""
+    start, change = (TwoLayerModel.initial(9, 4, rng=seed) for seed in (2, 4))
+    weights = Weights(*(w + 0.3 * step for w, step in zip(start, change)))
+    model = TwoLayerModel(start, kind, activation)
     x = np.random.default_rng(3).standard_normal((6, 4))
     step = 1e-6
     quotient = np.stack(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def page(ledger: Ledger, statements: Iterable[Statement], *, tests: Path, addres
         if item.listed:
             sources.setdefault(item.reference.source, []).append(item)
     for mine in sources.values():
-        mine.sort(key=lambda item: parts.numerically(item.reference.number))
+        mine.sort(key=lambda item: _place(item.reference.number))
     return render(
         "statements",
         sources={key: mine for key, mine in sources.items() if mine},
@@ -43,3 +44,10 @@ def page(ledger: Ledger, statements: Iterable[Statement], *, tests: Path, addres
         tests=tests,
         address=address,
     )
+
+
+def _place(number: str) -> tuple[bool, list[tuple[int, str]], str]:
+    """Sort key of the order in a source: by what a number counts, whatever the kind; words last."""
+    digits = re.search(r"(?<!\w)(?:[A-Z]\.)?\d.*", number)
+    found = re.sub(r", [A-Z][a-z]+ ", ".", digits.group()) if digits else number
+    return digits is None, parts.numerically(found), number

@@ -7,8 +7,11 @@ its docstring alone, so that each object is described where it is defined.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 #: Folder of the pages, and the page that lists them.
 FOLDER = "api"
@@ -23,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, {root!r})
 extensions = [*extensions, "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.linkcode"]
+extensions += ["claimbook.site.api"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
@@ -46,6 +50,17 @@ def linkcode_resolve(domain, info):
         return None
     return f"{address}/lib/{{path.as_posix()}}#L{{first}}-L{{first + len(lines) - 1}}"
 """
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Leave out what Python says of the fields of a named tuple: its docstring lists them."""
+    app.connect("autodoc-skip-member", _is_field)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _is_field(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
+    said = getattr(found, "__doc__", None) or ""
+    return True if said.startswith("Alias for field number") else None
 
 
 def configuration(root: Path, address: str) -> str:
@@ -128,8 +143,17 @@ def overview(root: Path) -> str:
     ]
     for package in packages(root):
         indent = "" if "." not in package else "  "
-        lines.append(f"{indent}- {{doc}}`{package} <{package}>`")
+        lines.append(f"{indent}- {{doc}}`{package} <{package}>`: {_purpose(package, root)}")
     return "\n".join([*lines, ""])
+
+
+def _purpose(package: str, root: Path) -> str:
+    """First sentence of the docstring of a package."""
+    text = root.joinpath(*package.split("."), "__init__.py").read_text(encoding="utf8")
+    said = ast.get_docstring(ast.parse(text)) or "no description."
+    first = said.partition("\n\n")[0].replace("\n", " ")
+    # From the markup of docstrings to that of pages.
+    return re.sub(r":math:`([^`]*)`", r"$\1$", first).replace("``", "`")
 
 
 def write_pages(root: Path, out: Path) -> list[str]:
