@@ -122,6 +122,9 @@ def page(package: str, root: Path) -> str:
         Source root.
     """
     blocks = [f"# {package}\n", _directive(package, root)]
+    if package.partition(".")[0] == __name__.partition(".")[0]:
+        # Who searches a book looks for what it is about, not for the tools that made it.
+        blocks.insert(0, "---\nnosearch: true\n---\n")
     for module in modules(package, root):
         blocks += [f"## {module.removeprefix(f'{package}.')}\n", _directive(module, root)]
     return "\n".join(blocks)
