@@ -240,6 +240,8 @@ def test_search_leads_to_cards(visit: Visit) -> None:
     width = visit.page.viewport_size["width"] if visit.page.viewport_size else 0
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
     # By keyboard: what is found is the next thing after the field.
+    visit.open(f"search.html?q={quote('BGJ (3.3)')}", until="load")
+    visit.page.locator(FOUND).first.wait_for()
     visit.page.focus(".bd-search-container input[name=q]")
     for _ in range(3):
         visit.page.keyboard.press("Tab")
@@ -265,6 +267,18 @@ def test_search_explains_letters(visit: Visit) -> None:
     visit.page.locator(FOUND, has_text="Notation:").first.click()
     visit.page.wait_for_url("**/book/notation.html#*")
     assert visit.page.locator(f"#{visit.page.url.partition('#')[2]}").count() == 1
+
+
+def test_search_explains_words(visit: Visit) -> None:
+    """Who asks what a word means would read claims that use it; the key OWN is a word too."""
+    visit.open("search.html?q=catapult", until="load")
+    visit.page.locator(FOUND, has_text="Glossary:").first.click()
+    visit.page.wait_for_url("**/book/glossary.html#term-catapult")
+    assert visit.page.locator("#term-catapult").count() == 1
+    visit.open("search.html?q=own+model", until="load")
+    visit.page.locator(FOUND).first.wait_for()
+    titles = visit.page.locator(FOUND).all_inner_texts()
+    assert not all(title.startswith("OWN") for title in titles)
 
 
 RESULTS = ("ledger", "statements", "errata", "figures", "limits")
