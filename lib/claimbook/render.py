@@ -134,7 +134,7 @@ def _chances(item: Evidence) -> str:
 def comparison(item: Evidence, wrong: ControlResult | None = None) -> str:
     """Return the two numbers of a check, or those of its wrong variant, as HTML.
 
-    Both are rounded to what their error, or a difference of theirs beyond it, lets one see.
+    Both are rounded to what the error of the check lets one see.
     """
     observed, expected = (wrong or item).observed, (wrong or item).expected
     word = "bound" if item.departure in ("margin", "side") else "expected"
