@@ -3,8 +3,10 @@
 ``make seeds`` runs the quick book at further seeds, each in a folder of its own and with
 failing claims recorded instead of stopping their chapter, and tabulates here what happened.
 The tally is kept in ``book/seeds.json``, with the digest of the library that each run used, since
-a run counts until its chapter changes and the library may change before. It also finds
-observations that depend on the seed although their check states no probability of error.
+a run counts until its chapter changes and the library may change before. A chapter whose code was
+tidied keeps its runs: they count on as soon as the new code has been run at one of their seeds and
+found the same numbers, bit for bit. The tally also finds observations that depend on the seed
+although their check states no probability of error.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ from claimbook.verdict import MIME, Record
 FILE = "seeds.json"
 #: Relative change of an observation that rounding may cause.
 ROUNDING = 1e-6
+#: What the tally keeps of each run to recognise it.
+_DIGESTS = ("library", "numbers")
 #: Stands for the check of a claim on which a run recorded nothing.
 SILENT = "no verdict recorded"
 
@@ -54,6 +58,8 @@ class Tally:
         ``claim: check`` of observations without a sampling model that moved with the seed.
     library : dict
         By seed, the digest of the library that the run used, where the run recorded it.
+    numbers : dict
+        By seed, the digest of the numbers that the run found, see :func:`numbers`.
     """
 
     digest: str
@@ -62,6 +68,7 @@ class Tally:
     failed: dict[str, list[int]] = field(default_factory=dict)
     moved: list[str] = field(default_factory=list)
     library: dict[int, str] = field(default_factory=dict)
+    numbers: dict[int, str] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
@@ -81,7 +88,7 @@ class Tally:
         expected = entry["expected"]
         if not isinstance(expected, dict):
             expected = dict.fromkeys(entry["seeds"], expected / len(entry["seeds"]))
-        by_seed = {"expected": expected, "library": entry.get("library", {})}
+        by_seed = {"expected": expected, **{key: entry.get(key, {}) for key in _DIGESTS}}
         by_seed = {key: {int(k): v for k, v in each.items()} for key, each in by_seed.items()}
         return cls(**{**entry, **by_seed})
 
@@ -131,6 +138,31 @@ def digest(source: Path) -> str:
     }
     bare = ast.dump(_Places(names).visit(tree))
     return hashlib.sha256(bare.encode()).hexdigest()[:16]
+
+
+def numbers(run: Mapping[str, Record]) -> str:
+    """Short digest of what a run found: all numbers of its checks and controls, to the last bit.
+
+    Words do not count: a check that is named anew found the same.
+
+    Parameters
+    ----------
+    run : mapping
+        Records by claim.
+
+    Returns
+    -------
+    str
+    """
+    found = [
+        (
+            *(id, item.kind, item.n, item.observed, item.expected, item.error, item.passed),
+            *(item.control.observed, item.control.expected, item.control.rejected),
+        )
+        for id, record in sorted(run.items())
+        for item in record.evidence
+    ]
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
 
 def records(notebook: Path) -> dict[str, Record]:
@@ -245,7 +277,8 @@ def read(path: Path) -> dict[str, Tally]:
 def update(registry: Registry, folders: Iterable[Path], out: Path) -> dict[str, Tally]:
     """Add the runs in some folders to the tally.
 
-    Runs of a chapter whose code has changed since are forgotten.
+    Runs of a chapter whose code has changed since are forgotten, unless its new code finds the
+    same numbers at one of their seeds.
 
     Parameters
     ----------
@@ -267,8 +300,6 @@ def update(registry: Registry, folders: Iterable[Path], out: Path) -> dict[str, 
     builds = {int(folder.name): folder / "notebooks" for folder in folders}
     for chapter in dict.fromkeys(claim.chapter for claim in registry):
         now = digest(registry.path.parent / f"{chapter}.md")
-        old = before.get(chapter, Tally(now))
-        old = old if old.digest == now else Tally(now)
         paths = {seed: folder / f"{chapter}.ipynb" for seed, folder in builds.items()}
         runs = {
             seed: _run(path) if path.is_file() else ({}, "")
@@ -280,7 +311,10 @@ def update(registry: Registry, folders: Iterable[Path], out: Path) -> dict[str, 
             [claim.id for claim in registry.of_chapter(chapter)],
         )
         fresh.library = {seed: used for seed, (_, used) in runs.items() if used}
-        tallies[chapter] = _merge(old, fresh)
+        fresh.numbers = {seed: numbers(found) for seed, (found, _) in runs.items() if found}
+        old = before.get(chapter, Tally(now))
+        same = old.digest == now or old.numbers.items() & fresh.numbers.items()
+        tallies[chapter] = _merge(replace(old if same else Tally(now), digest=now), fresh)
     text = {chapter: vars(tally) for chapter, tally in tallies.items() if tally.seeds}
     write(out, (json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
     return tallies
@@ -362,4 +396,5 @@ def _merge(old: Tally, fresh: Tally) -> Tally:
         failed=failed,
         moved=sorted({*old.moved, *fresh.moved}),
         library=join(old.library, fresh.library),
+        numbers=join(old.numbers, fresh.numbers),
     )

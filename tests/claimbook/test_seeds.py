@@ -86,6 +86,7 @@ def test_failures_and_silence_are_counted(claims, repetition, monkeypatch, capsy
     assert tally.seeds == [1, 2] and "BGHJ-T2.3: norm" not in tally.failed
     # Runs of another source are forgotten.
     (claims.parent / f"{ALIGNMENT}.md").write_text(f"# New\n{CELL}")
+    folder = repetition(2, bounded(1.4, how="sure"), monkeypatch)
     main(["seeds", "--claims", str(claims), str(folder)])
     assert seeds.read(claims.parent / seeds.FILE)[ALIGNMENT].seeds == [2]
 
@@ -186,3 +187,22 @@ def test_a_function_may_move_without_voiding_the_runs(tmp_path):
     assert digest("from a import b\nx = b.f(2)") != before
     assert digest("from a import b\nx = b.g(1)") != before
     assert digest("from a import b\nx = b.f(1)\nshow(x, 3)") == before
+
+
+def test_tidied_code_that_finds_the_same_numbers_keeps_the_runs(claims, repetition, monkeypatch):
+    """Another way to write a chapter would throw away days of runs; other numbers must."""
+    file, chapter = claims.parent / seeds.FILE, claims.parent / f"{ALIGNMENT}.md"
+
+    def run(seed, value, cell):
+        chapter.write_text(f"# A chapter\n{CELL.replace('x = 1', cell)}")
+        folder = repetition(seed, bounded(value, how="sure"), monkeypatch)
+        main(["seeds", "--claims", str(claims), str(folder)])
+        return seeds.read(file)[ALIGNMENT].seeds
+
+    assert run(1, 1.0, "x = 1") == [1] and run(2, 1.5, "x = 1") == [1, 2]
+    assert run(1, 1.0, "x = 2 - 1") == [1, 2]
+    assert seeds.read(file)[ALIGNMENT].digest == seeds.digest(chapter)
+    # Another seed shows nothing of the kind, and neither does another number.
+    assert run(3, 1.0, "x = 3") == [3]
+    assert run(3, 1.0 + 1e-15, "x = 4") == [3] and run(1, 1.0, "x = 4") == [1, 3]
+    assert run(3, 1.0, "x = 5") == [3]
