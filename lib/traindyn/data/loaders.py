@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from os import PathLike
 from typing import Literal, TypeAlias
 
@@ -67,9 +68,14 @@ def digits(
     >>> bool(np.allclose(np.square(found.inputs).sum(axis=1), 64))
     True
     """
+    return choose(_digits(), classes=classes, samples=samples, scale=scale, rng=rng)
+
+
+@cache
+def _digits() -> Raw:
+    """Read the file once: a chapter draws from it hundreds of times. Every draw is a copy."""
     bunch = files.optional("sklearn.datasets").load_digits()
-    raw = Raw(bunch.images, bunch.target.astype(np.int64), _DIGITS, top=16)
-    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+    return Raw(bunch.images, bunch.target.astype(np.int64), _DIGITS, top=16)
 
 
 def mnist(
