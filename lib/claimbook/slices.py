@@ -230,13 +230,13 @@ def _needed(parts: Sequence[_Part], wanting: set[int]) -> list[int]:
     late: set[str] = set()
     while True:
         kept = _backwards(parts, wanting, late)
-        # What a function reads may be bound below its definition.
+        # What a function reads may be bound or changed below its definition.
         more = {
             name
             for index in kept
             if isinstance(parts[index].statement, ast.FunctionDef)
             for name in parts[index].names.used
-            if any(name in part.names.bound for part in parts[index + 1 :])
+            if any(name in part.names.bound | part.names.changed for part in parts[index + 1 :])
         }
         if more <= late:
             return kept

@@ -40,6 +40,17 @@ def test_a_claim_that_no_statement_records_is_refused():
         needed(CELLS[:-1], ["FOUR"])
 
 
+def test_what_a_function_reads_may_change_below_it():
+    """The claim would be repeated with an empty table, and stop."""
+    cells = [
+        "table = {}",
+        "def read():\n    return table['x']",
+        "table['x'] = 1\npicture = 2",
+        "chapter.claim('ONE', read())",
+    ]
+    assert needed(cells, ["ONE"]) == [*cells[:2], "table['x'] = 1", cells[3]]
+
+
 def test_evidence_needs_no_picture():
     """A figure more, drawn from numbers of its own, leaves what the claims rest on as it is."""
     picture = "own = np.random.default_rng(7)\ndots = own.normal(size=3)\nshow(dots)"
