@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import zipfile
 
 import nbformat
 import pytest
@@ -35,7 +36,7 @@ def shown(label, panels=1, caption="Two < three. More."):
     data = {
         "text/html": markup,
         "image/png": picture("#ffffff"),
-        figures.MIME: [{"svg": "<svg/>", "pdf": "JVBERg==", "csv": "x\n1\n"}] * panels,
+        figures.MIME: [{"svg": "<svg/>", "pdf": "JVBERg==", "csv": "x,y,u\n1,2,\n3,,\n"}] * panels,
     }
     entry = {"claimbook": {"figure": label, "alt": caption}}
     return nbformat.v4.new_output("display_data", data=data, metadata=entry)
@@ -70,11 +71,20 @@ def test_pictures_become_files(notebook, tmp_path):
     assert not any("base64" in text for text in texts)
     assert not any(figures.MIME in output["data"] for output in notebook.cells[1].outputs)
     folder = tmp_path / "figures"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(
-        f"part--one--{name}{end}"
-        for name in ("first-1", "the-second-1", "the-second-2")
-        for end in ("-light.webp", "-dark.webp", ".svg", ".pdf", ".csv")
-    )
+    assert {path.name for path in folder.iterdir()} == {
+        *(
+            f"part--one--{name}{end}"
+            for name in ("first-1", "the-second-1", "the-second-2")
+            for end in ("-light.webp", "-dark.webp", ".csv")
+        ),
+        "part--one--first.zip",
+        "part--one--the-second.zip",
+    }
+    with zipfile.ZipFile(folder / "part--one--the-second.zip") as archive:
+        assert archive.read("part--one--the-second-2.pdf") == b"%PDF"
+        assert archive.read("part--one--the-second-1.svg") == b"<svg/>"
+        assert len(archive.namelist()) == 4
+    assert (folder / "part--one--first-1.csv").read_text() == "x,y\n1,2\n3,\n"
     for theme, ground in (("light", (255, 255, 255)), ("dark", (18, 18, 18))):
         with Image.open(folder / f"part--one--first-1-{theme}.webp") as image:
             assert image.convert("RGB").getpixel((0, 0)) == ground
@@ -92,8 +102,10 @@ def test_a_figure_has_number_caption_and_place(notebook, tmp_path):
     assert 'id="figure-first"' in first
     assert "<strong>Figure 1</strong> (BGJ, Figure 6). Two &lt; three. More." in first
     assert '<a href="../../_static/figures/part--one--first-1.csv">data (CSV)</a>' in first
+    assert '<a href="../../_static/figures/part--one--first.zip">SVG and PDF (ZIP)</a>' in first
     assert "<strong>Figure 2</strong>. Two" in second
-    assert "Panel 2: " in second
+    assert '<a href="../../_static/figures/part--one--the-second-2.csv">panel 2</a>' in second
+    assert "still version" not in first + second
     assert 'data-panels="2"' in second
 
 
@@ -145,6 +157,7 @@ def test_what_a_figure_with_parameters_is_drawn_from_is_a_file(notebook, tmp_pat
     output["data"]["text/markdown"] = output["data"].pop("text/html") + script
     put(notebook, tmp_path)
     text = output["data"]["text/markdown"]
+    assert "Of the still version: <a" in text
     address = re.search('<template data-specification="([^"]+)"></template>', text).group(1)
     assert "<script" not in text and address.startswith("../../_static/figures/")
     written = (tmp_path / "figures" / address.rpartition("/")[2]).read_text()

@@ -449,7 +449,7 @@ def test_thumbnails_are_small_and_fit_both_themes(ledger, tmp_path):
     brightness = {}
     for theme in ("light", "dark"):
         with Image.open(tmp_path / "pages" / "thumbnails" / theme / name) as image:
-            assert image.size == (640, 360)
+            assert image.size == (480, 270)
             brightness[theme] = image.convert("L").getpixel((9, 9))
     assert brightness["dark"] < 50 < 200 < brightness["light"]
 

@@ -14,7 +14,7 @@ from claimbook.pages.parts import Entry, Ledger
 from claimbook.pages.templates import render
 from claimbook.registry import ClaimError
 
-_WIDTH = 640  # pixels; shown at half of that
+_WIDTH = 480  # pixels; a list shows about half of them, a screen has two to a point
 _COLOURS = 128  # of a thumbnail: lines and areas of a few colours, and their smooth edges
 _THEMES = {"light": "image", "dark": "dark"}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from html import escape
 
 _GREEK = (
     "alpha beta gamma delta zeta eta theta iota kappa mu nu xi pi rho sigma tau "
@@ -100,6 +101,24 @@ def tex(formula: str) -> str:
     text = re.sub(r"(?<=\w) (?=[_^¹²³⁰-⁹])", "", text)
     text = re.sub(r"([\[(⟨])\s+|\s+([\])⟩,.;:])", r"\1\2", text)
     return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+def printed(written: str) -> str:
+    """Return a line of plain text as HTML, with subscripts and signs as they are printed.
+
+    Parameters
+    ----------
+    written : str
+        Such as a caption.
+
+    Examples
+    --------
+    >>> from claimbook.pages.plain import printed
+    >>> printed("Slope -1, in units of n/σ_min² < 1.")
+    'Slope −1, in units of n/σ<sub>min</sub>² &lt; 1.'
+    """
+    signs = re.sub(r"(?<![\w)])-(?=\d)", "−", escape(written))
+    return re.sub(r"(?<=\w)_([A-Za-z0-9α-ω]+)", r"<sub>\1</sub>", signs)
 
 
 class _Reader:

@@ -32,6 +32,7 @@ _TEMPLATES.filters.update(
     number=html.number,
     paragraph=parts.paragraph,
     plain=plain.plain,
+    printed=plain.printed,
     text=parts.text,
     verdict=html.verdict_word,
 )

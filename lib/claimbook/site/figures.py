@@ -3,7 +3,8 @@
 An executed chapter holds its pictures, in both themes, inside its own text; a page that did the
 same would weigh ten megabytes. When the site is staged each picture becomes a file, and its output
 a figure with a number, the caption, the number that the source gives it, and links to what the
-notebook keeps of each panel (``svg``, ``pdf``, ``csv``).
+notebook keeps of each panel: all pictures for print (``svg``, ``pdf``) in one archive, and the data
+of each panel (``csv``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,6 +37,8 @@ _PICTURE = re.compile(
 _SPECIFICATION = re.compile(r'<script type="application/json">(?P<data>.*?)</script>', re.DOTALL)
 _PANELS = '<div class="traindyn-figure"'
 _COLOURS = 256  # of a picture: lines and areas of a few colours, and their smooth edges
+#: A picture in a notebook to be kept: what a column of JupyterLab shows, and fewer colours.
+_KEPT_WIDTH, _KEPT_COLOURS = 960, 64
 
 
 @dataclass
@@ -65,6 +69,22 @@ class Shown:
         return parts.anchor("figure", self.label)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a reader may keep of a figure.
+
+    Attributes
+    ----------
+    pictures : str
+        Address of an archive with each panel for print.
+    data : list of str
+        For each panel the address of the numbers drawn.
+    """
+
+    pictures: str
+    data: list[str]
+
+
 def put(notebook: Any, chapter: str, static: Path, claims: Iterable[Entry]) -> dict[str, Shown]:
     """Write the pictures of an executed chapter to files and let its outputs refer to them.
 
@@ -93,13 +113,18 @@ def put(notebook: Any, chapter: str, static: Path, claims: Iterable[Entry]) -> d
         for output, entry in _outputs(notebook):
             figure = Shown(len(shown) + 1, entry["figure"], entry["alt"])
             shown[figure.label] = figure
-            files = _keep(output["data"].pop(MIME, []), chapter, figure, static)
+            panels = output["data"].pop(MIME, [])
+            kept = _keep(panels, chapter, figure, static) if panels else None
             for kind in ("text/html", "text/markdown"):
                 if kind in output["data"]:
-                    body = _linked("".join(output["data"][kind]), chapter, figure, static, pool)
-                    names = list(dict.fromkeys(sources.get(figure.label, [])))
+                    text = "".join(output["data"][kind])
                     output["data"][kind] = render(
-                        "figure", figure=figure, body=body, files=files, sources=names
+                        "figure",
+                        figure=figure,
+                        body=_linked(text, chapter, figure, static, pool),
+                        kept=kept,
+                        moves=bool(_SPECIFICATION.search(text)),
+                        sources=list(dict.fromkeys(sources.get(figure.label, []))),
                     )
     return shown
 
@@ -161,15 +186,13 @@ def _joined(output: Any) -> str:
     found = [match["data"] for match in _PICTURE.finditer(text) if match["theme"] == "light"]
     panels = [Image.open(io.BytesIO(base64.b64decode(code))) for code in found]
     if len(panels) < 2:
-        return _reduced(base64.b64decode("".join(data["image/png"])))
+        return _reduced(Image.open(io.BytesIO(base64.b64decode("".join(data["image/png"])))))
     width, height = (max(panel.size[axis] for panel in panels) for axis in (0, 1))
     rows = -(-len(panels) // 2)
     whole = Image.new("RGB", (2 * width, rows * height), panels[0].convert("RGB").getpixel((0, 0)))
     for number, panel in enumerate(panels):
         whole.paste(panel, (number % 2 * width, number // 2 * height))
-    buffer = io.BytesIO()
-    whole.save(buffer, format="PNG")
-    return _reduced(buffer.getvalue())
+    return _reduced(whole)
 
 
 def _outputs(notebook: Any) -> Iterator[tuple[Any, Mapping[str, str]]]:
@@ -181,22 +204,31 @@ def _outputs(notebook: Any) -> Iterator[tuple[Any, Mapping[str, str]]]:
                 yield output, entry
 
 
-def _keep(
-    panels: Iterable[Mapping[str, str]], chapter: str, figure: Shown, static: Path
-) -> list[list[tuple[str, str]]]:
-    """Write the files of each panel; return what a link to each says, and where it leads."""
-    found = []
-    for number, panel in enumerate(panels, start=1):
-        links = []
-        for kind in ("svg", "pdf", "csv"):
-            if kind in panel:
-                content = panel[kind]
-                data = base64.b64decode(content) if kind == "pdf" else content.encode()
-                name = f"{_name(chapter, figure, number)}.{kind}"
-                write(static / FOLDER / name, data)
-                links.append(("data (CSV)" if kind == "csv" else kind.upper(), _to(chapter, name)))
-        found.append(links)
-    return found
+def _keep(panels: Iterable[Mapping[str, str]], chapter: str, figure: Shown, static: Path) -> Kept:
+    """Write what a notebook keeps of each panel."""
+    buffer = io.BytesIO()
+    data = []
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number, panel in enumerate(panels, start=1):
+            name = _name(chapter, figure, number)
+            pictures = {"svg": panel["svg"].encode(), "pdf": base64.b64decode(panel["pdf"])}
+            for kind, content in pictures.items():
+                # An entry without a time: the same figure gives the same archive.
+                entry = zipfile.ZipInfo(f"{name}.{kind}")
+                archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
+            write(static / FOLDER / f"{name}.csv", _filled(panel["csv"]).encode())
+            data.append(_to(chapter, f"{name}.csv"))
+    name = f"{_name(chapter, figure)}.zip"
+    write(static / FOLDER / name, buffer.getvalue())
+    return Kept(_to(chapter, name), data)
+
+
+def _filled(table: str) -> str:
+    """Return comma-separated values without the last columns if no line has an entry there."""
+    head, *lines = table.splitlines()
+    empty = min((len(line) - len(line.rstrip(",")) for line in lines), default=0)
+    head = head.rsplit(",", empty)[0]
+    return "\n".join([head, *(line[: len(line) - empty] for line in lines)]) + "\n"
 
 
 def _linked(text: str, chapter: str, figure: Shown, static: Path, pool: ThreadPoolExecutor) -> str:
@@ -237,18 +269,21 @@ def _linked(text: str, chapter: str, figure: Shown, static: Path, pool: ThreadPo
 
 
 def _write_picture(png: bytes, path: Path) -> None:
+    from PIL import Image
+
     buffer = io.BytesIO()
-    _few_colours(png).convert("RGB").save(buffer, format="WEBP", lossless=True, method=3)
+    with Image.open(io.BytesIO(png)) as image:
+        small = _few_colours(image, _COLOURS)
+    small.convert("RGB").save(buffer, format="WEBP", lossless=True, method=3)
     write(path, buffer.getvalue())
 
 
-def _few_colours(png: bytes) -> Any:
+def _few_colours(image: Any, number: int) -> Any:
     """Return a picture with so few colours that it weighs little, the ground exactly the page's."""
     from PIL import Image
 
-    with Image.open(io.BytesIO(png)) as image:
-        whole = image.convert("RGB")
-    small = whole.quantize(_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    whole = image.convert("RGB")
+    small = whole.quantize(number, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     colours: Any = small.getpalette()
     ground: Any = small.getpixel((0, 0))
     colours[3 * ground : 3 * ground + 3] = whole.getpixel((0, 0))
@@ -263,16 +298,19 @@ def _size(png: bytes) -> tuple[int, int]:
         return image.size
 
 
-def _reduced(png: bytes) -> str:
-    """Return a picture with fewer colours, in base64."""
+def _reduced(image: Any) -> str:
+    """Return a picture as small as a notebook needs it, in base64."""
+    image = image.convert("RGB")
+    image.thumbnail((_KEPT_WIDTH, 2 * _KEPT_WIDTH))
     buffer = io.BytesIO()
-    _few_colours(png).save(buffer, format="PNG", optimize=True)
+    _few_colours(image, _KEPT_COLOURS).save(buffer, format="PNG", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _name(chapter: str, figure: Shown, panel: int) -> str:
+def _name(chapter: str, figure: Shown, panel: int | None = None) -> str:
     label = re.sub(r"[^A-Za-z0-9._-]+", "-", figure.label)
-    return f"{chapter.replace('/', '--')}--{label}-{panel}"
+    name = f"{chapter.replace('/', '--')}--{label}"
+    return name if panel is None else f"{name}-{panel}"
 
 
 def _to(chapter: str, name: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, cards, figures, links, meta, reuse
+from claimbook.site import api, cards, figures, links, meta, reuse, weight
 
 #: Page made from the committed measurements, where there are any.
 MEASURED = "performance"
@@ -39,7 +40,7 @@ _STATIC = Path(report.__file__).with_name("static")
 #: one page after the other. Sphinx itself, given its configuration, has a process for each core, if
 #: all extensions allow it; this one, which numbers sections when all pages are read, does not say.
 _CONFIGURATION = """
-extensions = [*extensions, "claimbook.site.meta"]
+extensions = [*extensions, "claimbook.site.meta", "claimbook.site.weight"]
 
 
 def setup(app):
@@ -180,7 +181,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
             notebook.metadata.get("claimbook", {}).pop(key, None)
         kept = copy.deepcopy(notebook)
         figures.compact(kept)
-        _write_notebook(kept, stage / _DOWNLOADS / "book" / f"{name}.ipynb")
+        _write(_on_one_line(kept), stage / _DOWNLOADS / "book" / f"{name}.ipynb")
         static = stage / "book" / "_static"
         shown = figures.put(notebook, name, static, claims.values())
         try:
@@ -188,7 +189,8 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         except ValueError as error:
             raise SiteError(f"chapter {name}: {error}") from error
         cards.put(notebook, claims, shown, graphs, code)
-        text = _write_notebook(notebook, stage / "book" / f"{name}.ipynb")
+        text = nbformat.writes(notebook)
+        _write(text, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text
     for name in plain:
         reuse.put(name, stage / "book")
@@ -202,14 +204,17 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
 
 
-def _write_notebook(notebook: Any, target: Path) -> str:
-    """Write a notebook and return its text."""
+def _on_one_line(notebook: Any) -> str:
+    """Return a notebook as JSON without blanks, where nbformat gives each number a line."""
     import nbformat
 
-    text: str = nbformat.writes(notebook) + "\n"
+    content = json.loads(nbformat.writes(notebook))
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _write(text: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf8")
-    return text
+    target.write_text(f"{text}\n", encoding="utf8")
 
 
 def _home(stage: Path) -> str:
@@ -295,8 +300,7 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     options = ["--jobs", str(joblib.cpu_count()), "--nitpicky", "--fail-on-warning", "--keep-going"]
     options += ["--doctree-dir", str(html.parent / ".doctrees")]
     _call(log, stage, ["-m", "sphinx", *options, str(stage), str(html)])
-    for unread in html.rglob("*.map"):  # for those who debug the theme's own scripts
-        unread.unlink()
+    weight.reduce(html)
     if (stage / _DOWNLOADS).is_dir():
         shutil.copytree(stage / _DOWNLOADS, html / "_sources", dirs_exist_ok=True)
     # The page that leads to the first chapter names no icon; browsers would then ask for
