@@ -15,6 +15,57 @@
     return made;
   };
 
+  /* What is written on one line, as it is printed: x_0 with a subscript, -1 with a minus sign. */
+  const pieces = (text) =>
+    text.replace(/(^|[^\w)])-(?=\d)/g, "$1\u2212").split(/_([\p{L}\d]+)/u);
+  const print = (box, text) => {
+    box.replaceChildren(...pieces(text).map((piece, place) => {
+      if (place % 2 === 0) return piece;
+      const lowered = document.createElement("sub");
+      lowered.textContent = piece;
+      return lowered;
+    }));
+  };
+
+  /* Text of a picture has no subscripts of its own. */
+  const SVG = "http://www.w3.org/2000/svg";
+  const lower = (picture) => {
+    for (const text of picture.querySelectorAll("svg text")) {
+      if (!/_[\p{L}\d]/u.test(text.textContent)) continue;
+      text.replaceChildren(...pieces(text.textContent).map((piece, place) => {
+        const part = document.createElementNS(SVG, "tspan");
+        part.textContent = piece;
+        if (place % 2) part.setAttribute("font-size", "75%");
+        if (place) part.setAttribute("dy", place % 2 ? "0.3em" : "-0.22em");
+        return part;
+      }));
+    }
+  };
+
+  /* A slider that moves a logarithm, "time, log₁₀ t", shows the number itself. */
+  const LOGARITHM = /,? log(₂|₁₀) (\S+)$/;
+  const EQUATION = /log(₂|₁₀) (\S+) = (-?\d+(?:\.\d+)?)/g;
+  const raised = (digits) =>
+    digits.replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).replace("-", "⁻").replace("+", "");
+  const power = (base, exponent) => {
+    const number = (base === "₂" ? 2 : 10) ** exponent;
+    if (number >= 1e-3 && number < 1e4) return `${Number(number.toPrecision(3))}`;
+    const [front, back] = number.toExponential(1).split("e");
+    return `${front === "1.0" ? "" : `${Number(front)} · `}10${raised(back)}`;
+  };
+  const dressUp = (input) => {
+    const [name, value] = input.labels[0].querySelectorAll(":scope > span");
+    const [, base, symbol] = name.textContent.match(LOGARITHM) ?? [];
+    print(name, name.textContent.replace(LOGARITHM, " $2"));
+    if (!value) return;
+    const say = () => {
+      print(value, base ? power(base, input.valueAsNumber) : input.value);
+      input.setAttribute("aria-valuetext", `${symbol ? `${symbol} = ` : ""}${value.textContent}`);
+    };
+    input.addEventListener("input", say); /* After the listener of Vega, which was there before. */
+    say();
+  };
+
   const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
   const fetched = (address) =>
@@ -36,6 +87,8 @@
     const picture = element("div", "traindyn-picture", drawn);
     const reading = element("p", "traindyn-reading", drawn);
     reading.setAttribute("role", "status");
+    const watch = new MutationObserver(() => lower(picture));
+    watch.observe(picture, { childList: true, characterData: true, subtree: true });
     return { figure, spec, themes, inputs, picture, reading, view: null };
   };
 
@@ -77,7 +130,12 @@
     state.view = view;
     /* The description is on the box; single marks have none. */
     picture.querySelector("svg").setAttribute("aria-hidden", "true");
-    const read = (_, text) => { reading.textContent = text; };
+    for (const input of inputs.querySelectorAll("input, select")) dressUp(input);
+    const read = (_, text) => {
+      const told = text.replace(EQUATION, (_whole, base, symbol, exponent) =>
+        `${symbol} = ${power(base, Number(exponent))}`);
+      print(reading, told);
+    };
     read("reading", view.signal("reading"));
     view.addSignalListener("reading", read);
     if (focused >= 0) inputs.querySelectorAll("input, select")[focused].focus();

@@ -152,8 +152,29 @@ def test_the_keyboard_moves_it(opened: Figure) -> None:
         assert one.evaluate("(input) => input === document.activeElement")
         chosen = [each.input_value() for each in figure.inputs.all()]
         key = "|".join(f"{float(each):.10g}" for each in chosen)
-        assert figure.reading == readings[key]
+        # A logarithm is replaced by its number, a hyphen before a number by a minus sign.
+        said_of = re.sub(r"log[₀-₉]+ (\S+) = -?[\d.]+\d", r"\1 = @", readings[key])
+        wanted = re.escape(re.sub(r"(?<![\w)])-(?=\d)", "−", said_of)).replace("@", r"\S+( · \S+)?")
+        assert re.fullmatch(wanted, figure.reading)
     assert figure.problems == []
+
+
+def test_labels_are_printed_as_a_reader_writes(opened: Figure) -> None:
+    """Logarithms, hyphens and underscores could be left where a number and its letter belong."""
+    figure = opened.wait()
+    for one in figure.inputs.all():
+        label, *value = one.evaluate(
+            "(input) => [...input.labels[0].querySelectorAll('span')].map((box) => box.innerText)"
+        )
+        assert "log" not in label and "_" not in label
+        assert not any("-" in each for each in value)
+        if value and one.get_attribute("type") == "range":
+            assert value[0] in (one.get_attribute("aria-valuetext") or "")
+        one.focus()
+        figure.page.keyboard.press("Home")
+        assert not re.search(r"log|_|-\d", figure.reading)
+    drawn = figure.box.locator(".traindyn-picture svg text").all_text_contents()
+    assert drawn and not [text for text in drawn if re.search(r"_\w", text)]
 
 
 def test_it_needs_no_network(opened: Figure) -> None:
