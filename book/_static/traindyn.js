@@ -15,6 +15,21 @@
     }
   };
 
+  /* A line may end behind a drawing; a full stop would then begin the next one. */
+  const keepStops = () => {
+    for (const drawing of document.querySelectorAll("mjx-container:not([display])")) {
+      const formula = drawing.closest("span.math") ?? drawing;
+      const next = formula.nextSibling;
+      const stop = next?.nodeType === Node.TEXT_NODE ? next.data.match(/^[.,;:!?)\]\u2019\u201d]+/) : null;
+      if (!stop || formula.parentElement.classList.contains("td-together")) continue;
+      const together = document.createElement("span");
+      together.className = "td-together";
+      next.data = next.data.slice(stop[0].length);
+      formula.replaceWith(together);
+      together.append(formula, stop[0]);
+    }
+  };
+
   /* The role that docutils gives to bibliography entries was withdrawn from WAI-ARIA. */
   const nameBibliographyEntries = () => {
     for (const entry of document.querySelectorAll("[role='doc-biblioentry']")) {
@@ -93,11 +108,15 @@
     nameSideBar();
     if (!window.MathJax) return;
     MathJax.startup.promise.then(() => {
+      keepStops();
       markWideFormulas();
       window.addEventListener("resize", markWideFormulas);
       /* Formulas in closed details have no width. */
       document.addEventListener("toggle", markWideFormulas, true);
-      document.addEventListener("td-typeset", markWideFormulas);
+      document.addEventListener("td-typeset", () => {
+        keepStops();
+        markWideFormulas();
+      });
     });
   });
 })();

@@ -204,8 +204,8 @@ def _absent(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     home = app.builder.get_target_uri(app.config.root_doc)
     body = f"""<section id="absent"><h1>There is no such page</h1>
 <p>The address may be misspelt, or the page may have been renamed.</p>
-<p>Chapters are in the side bar, and the search field above them finds words. Or begin with
-<a href="{home}">the home page</a>.</p></section>"""
+<p><a href="{home}">The home page</a> leads to all chapters, and
+<a href="search.html">the search page</a> finds words and numbers of statements.</p></section>"""
     yield ABSENT, {"title": "There is no such page", "body": body}, "page.html"
 
 

@@ -83,7 +83,8 @@
       graph.box.classList.toggle("td-focused", here);
       if (here) crop(graph, shown);
       else size(graph, graph.whole.split(" ").map(Number));
-      centre(graph, here ? graph.nodes.get(focus) : graph.svg);
+      if (here) centre(graph, graph.nodes.get(focus));
+      else graph.box.scrollLeft = 0;
     }
     count.textContent = `${number} ${number === 1 ? "statement" : "statements"}`;
   };
