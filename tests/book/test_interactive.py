@@ -153,7 +153,7 @@ def test_the_keyboard_moves_it(opened: Figure) -> None:
         chosen = [each.input_value() for each in figure.inputs.all()]
         key = "|".join(f"{float(each):.10g}" for each in chosen)
         # A logarithm is replaced by its number, a hyphen before a number by a minus sign.
-        said_of = re.sub(r"log[₀-₉]+ (\S+) = -?[\d.]+\d", r"\1 = @", readings[key])
+        said_of = re.sub(r"log[₀-₉]+ (\S+) = -?\d+(?:\.\d+)?", r"\1 = @", readings[key])
         wanted = re.escape(re.sub(r"(?<![\w)])-(?=\d)", "−", said_of)).replace("@", r"\S+( · \S+)?")
         assert re.fullmatch(wanted, figure.reading)
     assert figure.problems == []
