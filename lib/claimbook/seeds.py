@@ -143,6 +143,8 @@ def digest(source: Path) -> str:
 def numbers(run: Mapping[str, Record]) -> str:
     """Short digest of what a run found: all numbers of its checks and controls, to the last bit.
 
+    The probabilities of error are among them: a level that was changed is another check.
+
     Words do not count: a check that is named anew found the same.
 
     Parameters
@@ -158,6 +160,7 @@ def numbers(run: Mapping[str, Record]) -> str:
         (
             *(id, item.kind, item.n, item.observed, item.expected, item.error, item.passed),
             *(item.control.observed, item.control.expected, item.control.rejected),
+            *(item.false_alarm, item.false_pass, item.resolution),
         )
         for id, record in sorted(run.items())
         for item in record.evidence
