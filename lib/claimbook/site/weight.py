@@ -8,6 +8,7 @@ page of the search reads it. The fonts keep the icons that the site has.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,6 @@ def _keep_icons(font: Path, points: set[int]) -> None:
 
 
 def _remove(path: Path) -> None:
-    import shutil
-
     if path.is_dir():
         shutil.rmtree(path)
     else:
