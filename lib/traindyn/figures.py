@@ -27,6 +27,9 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
@@ -39,6 +42,8 @@ Panel = Callable[[Axes], None]
 #: MIME type of the files of a figure in a notebook: for each panel ``svg``, ``pdf`` (in base64) and
 #: ``csv`` (the numbers drawn).
 FILES = "application/vnd.claimbook.figure+json"
+
+_CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 
 #: Okabe–Ito colours, ordered so that neighbours differ in lightness as well as in hue.
 PALETTE = (
@@ -342,9 +347,10 @@ def _files(figure: Figure) -> dict[str, str]:
     }
 
 
-def _saved(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
+def _saved(figure: Figure, kind: Literal["png", "svg", "pdf"], metadata: dict[str, Any]) -> bytes:
+    """Return a picture as ``savefig`` writes it, which draws everything once more before."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=metadata)
+    getattr(_CANVASES[kind](figure), f"print_{kind}")(buffer, metadata=metadata)
     return buffer.getvalue()
 
 
