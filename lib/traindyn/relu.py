@@ -10,13 +10,14 @@ moment is smaller than that by the rounding unit, it is not resolved.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, owens_t
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "Restricted",
@@ -28,8 +29,6 @@ __all__ = [
     "second_moment",
     "wedge",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 # Beyond it the normal distribution function is 0 or 1, and the density 0, to double precision.
 _FAR = 40.0

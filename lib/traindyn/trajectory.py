@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["Trajectory", "first_passage", "stack", "whole_steps"]
 
-Array: TypeAlias = NDArray[np.float64]
 Statistics = TypeVar("Statistics", bound=tuple[Any, ...])
 
 

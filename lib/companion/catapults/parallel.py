@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
+from traindyn.deep.architectures import Weights
 from traindyn.deep.models import SOONER, Batch, descended, descended_many
 
-__all__ = ["Differentiable", "Kind", "TaylorModel", "Weights"]
+__all__ = ["Differentiable", "TaylorModel", "TaylorOrder"]
 
-Array: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = tuple[jax.Array, ...]
-Kind: TypeAlias = Literal["linear", "quadratic"]
+TaylorOrder: TypeAlias = Literal["linear", "quadratic"]
 
 
 class Differentiable(Protocol):
@@ -90,7 +90,7 @@ class TaylorModel:
 
     model: Differentiable
     expansion: Weights
-    kind: Kind = "quadratic"
+    kind: TaylorOrder = "quadratic"
 
     def __post_init__(self) -> None:
         _validate.choice("kind", self.kind, ("quadratic", "linear"))
@@ -213,7 +213,7 @@ def _fitting(names: str) -> Iterator[None]:
 
 
 def _expand(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
+    model: Differentiable, kind: TaylorOrder, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     """Return the outputs of the Taylor model."""
     change = tuple(w - w0 for w, w0 in zip(weights, origin))
@@ -229,7 +229,7 @@ def _expand(
 
 
 def _point(
-    model: Differentiable, kind: Kind, origin: Weights
+    model: Differentiable, kind: TaylorOrder, origin: Weights
 ) -> Callable[[Weights, jax.Array], jax.Array]:
     """Return the outputs at one input, shape (k,), as a function of weights and input."""
 
@@ -241,14 +241,14 @@ def _point(
 
 @partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
 def _outputs(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
+    model: Differentiable, kind: TaylorOrder, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     return _expand(model, kind, origin, weights, inputs)
 
 
 def _slope(
     model: Differentiable,
-    kind: Kind,
+    kind: TaylorOrder,
     origin: Weights,
     weights: Weights,
     inputs: jax.Array,
@@ -264,14 +264,14 @@ _gradient = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_sl
 
 @partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=SOONER)
 def _descended_many(
-    model: Differentiable, kind: Kind, track: bool, origin: Weights, *steps: Any
+    model: Differentiable, kind: TaylorOrder, track: bool, origin: Weights, *steps: Any
 ) -> Any:
     kernel = partial(_gram, model, kind, origin) if track else None
     return descended_many(partial(_slope, model, kind, origin), kernel, *steps)
 
 
 def _gram(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
+    model: Differentiable, kind: TaylorOrder, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     one = jax.jacrev(_point(model, kind, origin))
     rows = jax.vmap(one, in_axes=(None, 0))(weights, inputs)
@@ -284,7 +284,7 @@ _kernel = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_gram
 
 @partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
 def _input_gradients(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
+    model: Differentiable, kind: TaylorOrder, origin: Weights, weights: Weights, inputs: jax.Array
 ) -> jax.Array:
     one = jax.jacrev(_point(model, kind, origin), argnums=1)
     found: jax.Array = jax.vmap(one, in_axes=(None, 0))(weights, inputs)

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
+from traindyn._types import RNG
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import resolve
 from traindyn.deep.connections import Convolution, Dense, Masked, mask_of
-from traindyn.deep.network import RNG, Layer, Network, layer
+from traindyn.deep.network import Layer, Network, layer
 
 __all__ = [
     "convolutional",
@@ -33,8 +35,8 @@ __all__ = [
 def fully_connected(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """Fully connected network (ZHU (A.4)).
 
@@ -64,8 +66,8 @@ def fully_connected(
 def densenet(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
     read_inputs: bool = True,
 ) -> Network:
     """Network in which every layer reads all earlier ones (ZHU (A.5), (A.6)).
@@ -98,8 +100,8 @@ def densenet(
 def residual(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """Fully connected network whose hidden layers add their inputs to their values (ZHU (A.12)).
 
@@ -138,8 +140,8 @@ def convolutional(
     positions: int,
     kernel: int = 3,
     outputs: int = 1,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """One-dimensional convolutional network with shared weights (ZHU (A.15)).
 
@@ -319,8 +321,8 @@ def _sizes(sizes: Sequence[int], name: str = "sizes") -> tuple[int, ...]:
 
 
 def _functions(
-    depth: int, activation: str | Activation, output_activation: str | Activation
-) -> list[Activation]:
+    depth: int, activation: str | Elementwise, output_activation: str | Elementwise
+) -> list[Elementwise]:
     return [resolve(activation)] * (depth - 1) + [
         resolve(output_activation, name="output_activation")
     ]

@@ -19,14 +19,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
-from traindyn.deep.architectures import Architecture, ImageNetwork, Perceptron, WideResidual
+from traindyn._types import RNG, Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import resolve
+from traindyn.deep.architectures import (
+    Architecture,
+    ImageNetwork,
+    Perceptron,
+    Weights,
+    WideResidual,
+)
 
 __all__ = ["Batch", "Model", "image_network", "perceptron", "wide_resnet"]
 
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
-Weights: TypeAlias = tuple[jax.Array, ...]
 Parameterisation: TypeAlias = Literal["ntk", "pytorch"]
 
 SOONER: Any = {"xla_backend_optimization_level": 1}
@@ -249,7 +254,7 @@ class Model:
 def perceptron(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     biases: bool = False,
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
@@ -282,7 +287,7 @@ def image_network(
     *,
     filter: int = 3,
     outputs: int = 1,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     biases: bool = False,
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
@@ -328,7 +333,7 @@ def wide_resnet(
     widen: int = 1,
     base: int = 16,
     outputs: int = 1,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
     """Make a wide residual network without normalisation.

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, derivatives, resolve
-from traindyn.deep.hessian import Array
+from traindyn._types import Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import derivatives, resolve
 
 __all__ = ["TwoLayerNorm"]
 
@@ -63,7 +64,7 @@ class TwoLayerNorm:
     (0.5, 1.882)
     """
 
-    activation: str | Activation
+    activation: str | Elementwise
     width: float
     square: float = 1.0
 

@@ -39,8 +39,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
-from traindyn.problems.base import MATRICES, RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.base import MATRICES, Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import _pick
 
 __all__ = ["Local", "Point", "ProjectionModel", "Statistics"]

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from traindyn import _validate, relu
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Block, Matrix
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture, checked_point
 

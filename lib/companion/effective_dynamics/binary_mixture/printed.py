@@ -12,7 +12,7 @@ import numpy as np
 
 from companion.effective_dynamics.binary_mixture.preactivation import negative_probability_bound
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import Diffusion
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array
 from traindyn.problems.spiked.equilibria import informative
 from traindyn.problems.spiked.tensor import Point, SpikedTensor, Statistics
 

@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, identity, resolve
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import identity, resolve
 from traindyn.deep.connections import Metric, transposed
 from traindyn.deep.network import Layer, Network
 from traindyn.deep.network import layer as make_layer
@@ -155,7 +156,7 @@ def vertex_layers(graph: nx.DiGraph) -> list[list[Hashable]]:
     return [sorted(layer, key=order.__getitem__) for layer in nx.topological_generations(graph)]
 
 
-def from_graph(graph: nx.DiGraph, *, activation: str | Activation = "tanh") -> Network:
+def from_graph(graph: nx.DiGraph, *, activation: str | Elementwise = "tanh") -> Network:
     """Network on a directed acyclic graph (ZHU Section 2.2).
 
     Inputs and outputs of the network are in the order in which the graph lists them. Outputs are
@@ -435,7 +436,7 @@ def _hidden_neurons(graph: nx.DiGraph) -> int:
     return sum(graph.in_degree(v) > 0 and graph.out_degree(v) > 0 for v in graph)
 
 
-def _activation(graph: nx.DiGraph, v: Hashable, default: Activation) -> Activation:
+def _activation(graph: nx.DiGraph, v: Hashable, default: Elementwise) -> Elementwise:
     own = graph.nodes[v].get("activation")
     if own is not None:
         return resolve(own)

@@ -7,20 +7,19 @@ the supremum. For two layers the supremum itself and its law are known.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, derivatives, resolve
+from traindyn._types import RNG, Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import derivatives, resolve
 from traindyn.deep.hessian import HessianNorms, hessian_norms, two_layer_eigenvalues
-from traindyn.deep.network import RNG, Network
+from traindyn.deep.network import Network
 
 __all__ = ["BallNorms", "hessian_ball", "two_layer_exceedance", "two_layer_supremum"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def two_layer_supremum(
 
 
 def two_layer_exceedance(
-    activation: str | Activation, width: float, radius: float, norms: ArrayLike
+    activation: str | Elementwise, width: float, radius: float, norms: ArrayLike
 ) -> Array:
     r"""Probability that the supremum of the Hessian norm over a ball exceeds given norms.
 

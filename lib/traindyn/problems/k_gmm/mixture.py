@@ -20,21 +20,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from traindyn import _validate
+from traindyn._types import RNG, Array, IntArray
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
-from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.base import Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import loops, repeat
 
 __all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]
-
-IntArray: TypeAlias = NDArray[np.int64]
 
 # Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
 # that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.polynomial.hermite_e import hermevander
 
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array
 
 _REACH = 8.6
 """Half-width of the grids; the Gaussian mass beyond it is 1e-17."""

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn._types import Array
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems.base import Array
 from traindyn.problems.multi_index.hardness import decompose
 from traindyn.problems.multi_index.targets import Target, orthonormal
 

@@ -30,8 +30,9 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import RNG, Array, Kernel
+from traindyn.problems.base import Kernel
 from traindyn.problems.loops import loops, repeat
 
 __all__ = ["Point", "SpikedTensor", "Statistics", "StepMoments"]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.loops import _pick, loops, repeat
 
 # Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so

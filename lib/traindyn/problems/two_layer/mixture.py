@@ -25,22 +25,21 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from traindyn import _validate
+from traindyn._types import RNG, Array, IntArray
 from traindyn.gaussian import Rule, symmetric_sqrt
-from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems.base import Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.two_layer import integrals
 from traindyn.problems.two_layer._kernels import direct_step, reduced_step
 from traindyn.problems.two_layer.forward import Forward
 
 __all__ = ["Point", "Statistics", "TwoLayerMixture"]
-
-IntArray: TypeAlias = NDArray[np.int64]
 
 # Directions of R_perp below this share of the largest are rounding noise to `embed`.
 _RANK_TOLERANCE = 1e-13
