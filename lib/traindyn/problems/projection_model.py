@@ -39,16 +39,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._compiled import FAST
 from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import MATRICES, Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import _pick
 
 __all__ = ["Local", "Point", "ProjectionModel", "Statistics"]
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 # Directions of R_perp below this share of the largest are rounding noise to `embed`.
 _RANK_TOLERANCE = 1e-13
@@ -605,7 +602,7 @@ def _table(function: Any, axes: int) -> Callable[..., Array]:
 def _direct(slope: Any) -> Callable[..., None]:
     """One step in full dimension: one uniform for the component, then d normals."""
 
-    @njit(nogil=True, fastmath=_FAST, error_model="numpy")
+    @njit(nogil=True, fastmath=FAST, error_model="numpy")
     def step(state: Any, constants: Any, rng: np.random.Generator, step_size: float) -> None:
         x, s = state
         cumulative, centres, deviation, ridge = constants

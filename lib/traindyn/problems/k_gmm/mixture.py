@@ -28,16 +28,13 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from traindyn import _validate
+from traindyn._compiled import FAST
 from traindyn._types import RNG, Array, IntArray
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
 from traindyn.problems.base import Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import loops, repeat
 
 __all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 # Directions of R_perp below this share of the largest are rounding noise to `embed`.
 _RANK_TOLERANCE = 1e-13
@@ -703,7 +700,7 @@ def softmax(logits: Array) -> Array:
     return np.moveaxis(shifted, 0, -1)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _direct_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
 ) -> None:
@@ -752,7 +749,7 @@ def _direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: An
     repeat(_direct_step, chain, rng, step_size, out)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _reduced_step(
     state: tuple[Array, Array, Array],
     constants: tuple[Any, ...],
