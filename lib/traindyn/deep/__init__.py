@@ -29,7 +29,6 @@ from traindyn.deep.builders import (  # noqa: E402
     densenet,
     drop_edges,
     fully_connected,
-    narrow,
     residual,
     with_bottlenecks,
 )
@@ -67,7 +66,6 @@ __all__ = [
     "hessian_operator",
     "hessian_product",
     "image_network",
-    "narrow",
     "perceptron",
     "residual",
     "resolve",

@@ -26,7 +26,6 @@ __all__ = [
     "densenet",
     "drop_edges",
     "fully_connected",
-    "narrow",
     "residual",
     "with_bottlenecks",
 ]
@@ -213,7 +212,7 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
         kept = mask & (generator.random(mask.shape, dtype=np.float32) < keep)
         for row in np.flatnonzero(~kept.any(axis=1)):
             kept[row, generator.choice(np.flatnonzero(mask[row]))] = True
-        layers.append(_masked(one, kept))
+        layers.append(masked(one, kept))
     return Network(network.inputs, tuple(layers), network.readout)
 
 
@@ -253,63 +252,7 @@ def with_bottlenecks(
     mask[rows] = False
     mask[rows, parents] = True
     layers = list(network.layers)
-    layers[depth - 1] = _masked(one, mask)
-    return Network(network.inputs, tuple(layers), network.readout)
-
-
-def narrow(network: Network, sizes: Sequence[int]) -> Network:
-    """Cut the hidden layers of a network down, in the shape that it has.
-
-    Each hidden layer keeps its first neurons. The others are read by nobody; they keep a single
-    edge each, whose weight has no influence. In-degrees, and so the scaling of the sums, are
-    those after the cut: as a function of the other weights this *is* the narrow network, and
-    its values, gradients, kernels and Hessians are the same. Only the number of weights and
-    :attr:`~traindyn.deep.network.Network.width` count the idle neurons.
-
-    Compiling for a new shape takes longer than training a network of a few hundred neurons: a
-    sweep over widths is fast if all its networks live in the shape of the widest.
-
-    Parameters
-    ----------
-    network : Network
-        Not convolutional, not made from a graph, without skip connections.
-    sizes : sequence of int
-        Of the hidden layers; at most what they are.
-
-    Raises
-    ------
-    ValueError
-        If there is one size too many or too few, one is out of range, or a layer is not a
-        matrix or has skip connections.
-
-    Examples
-    --------
-    >>> from traindyn.deep import narrow
-    >>> from traindyn.deep import fully_connected
-    >>> wide = fully_connected([3, 8, 8, 1])
-    >>> network = narrow(wide, [2, 5])
-    >>> network.in_degrees[2], network.in_degrees[1][:5]
-    (array([5]), array([2, 2, 2, 2, 2]))
-    """
-    if len(_validate.listed("sizes", sizes)) != network.depth - 1:
-        raise ValueError(
-            f"sizes must have one entry per hidden layer, {network.depth - 1}, got {len(sizes)}"
-        )
-    kept = [np.ones(network.inputs, dtype=bool)]
-    for depth, (size, degrees) in enumerate(zip(sizes, network.in_degrees)):
-        known = degrees.size
-        size = _validate.integer(f"sizes[{depth}]", size, least=1, most=known)
-        kept.append(np.arange(known) < size)
-    kept.append(np.ones(network.outputs, dtype=bool))
-    layers = []
-    for depth, one in enumerate(network.layers, start=1):
-        if one.skips is not None:
-            raise ValueError(f"network must be without skip connections, layer {depth} has some")
-        mask = mask_of(one.connection)
-        reads = np.concatenate([kept[source] for source in one.sources])
-        new = mask & reads & kept[depth][:, None]
-        new[~kept[depth], np.argmax(mask[~kept[depth]], axis=1)] = True
-        layers.append(_masked(one, new))
+    layers[depth - 1] = masked(one, mask)
     return Network(network.inputs, tuple(layers), network.readout)
 
 
@@ -328,6 +271,7 @@ def _functions(
     ]
 
 
-def _masked(one: Layer, mask: NDArray[Any]) -> Layer:
+def masked(one: Layer, mask: NDArray[Any]) -> Layer:
+    """Return a layer with the connections of a mask alone, of shape (size, fan)."""
     connection = Masked(mask.shape[0], mask.shape[1], jnp.asarray(mask))
     return layer(connection, one.sources, one.activations, which=one.which, skips=one.skips)

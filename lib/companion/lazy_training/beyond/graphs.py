@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from traindyn import _validate
 from traindyn.activations import Elementwise
 from traindyn.deep.activations import identity, resolve
-from traindyn.deep.connections import Metric, transposed
+from traindyn.deep.connections import Connection, Metric
 from traindyn.deep.network import Layer, Network
 from traindyn.deep.network import layer as make_layer
 
@@ -514,10 +514,18 @@ class Edges:
     ) -> jax.Array:
         """V itself, one entry per weight."""
         zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        return transposed(self, inputs, a, zero) + transposed(self, b, delta, zero)
+        return _transposed(self, inputs, a, zero) + _transposed(self, b, delta, zero)
 
     def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
         """Inner products of gradients at n points."""
         zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        gradients = jax.vmap(lambda g, delta: transposed(self, g, delta, zero))(inputs, deltas)
+        gradients = jax.vmap(lambda g, delta: _transposed(self, g, delta, zero))(inputs, deltas)
         return gradients @ gradients.T
+
+
+def _transposed(
+    connection: Connection, inputs: jax.Array, sums: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """T_s g by automatic differentiation: the derivative of s . (W . g) in W."""
+    found: jax.Array = jax.vjp(lambda w: connection.apply(w, inputs), weights)[1](sums)[0]
+    return found
