@@ -12,7 +12,6 @@ from traindyn.problems import SpikedTensor
 from traindyn.problems.spiked.diffusive import diverging_equator
 
 FALSE_ALARM = 1e-6
-
 # A rotation with decay, and a noise of rank one in three directions.
 MATRIX = np.array([[-0.5, 1.0, 0.0], [-1.0, -0.2, 0.3], [0.0, 0.4, -1.0]])
 ROOT = np.array([[0.5], [0.1], [-0.7]])

@@ -27,6 +27,15 @@ def midpoint(dim: int, scale: float = 1.0) -> Rule:
     coordinates hold to rounding even for discontinuous ones.
     """
     count = 2 * int(np.ceil(_REACH / (scale * _SPACINGS[dim])))
+    nodes, weights = product_grid(dim, count, least=1e-18)
+    return Rule(nodes, weights / weights.sum())
+
+
+def product_grid(dim: int, count: int, *, least: float) -> tuple[Array, Array]:
+    """Return the points of a grid with `count` points a side, and their masses.
+
+    Points whose mass is below that share of the largest are left out.
+    """
     axis = (np.arange(count) + 0.5) * (2 * _REACH / count) - _REACH
     mass = np.exp(-axis * axis / 2)
     mass /= mass.sum()
@@ -35,8 +44,8 @@ def midpoint(dim: int, scale: float = 1.0) -> Rule:
     for _ in range(dim - 1):
         weights = np.multiply.outer(weights, mass)
     weights = weights.ravel()
-    kept = weights > 1e-18 * weights.max()
-    return Rule(nodes[kept], weights[kept] / weights[kept].sum())
+    kept = weights > least * weights.max()
+    return nodes[kept], weights[kept]
 
 
 def label_functions(labels: Array) -> Array:
