@@ -214,6 +214,8 @@ REASONS = {
     "companion.lazy_training.linearity.ball.BallNorms": _RECORD,
     "deep.hessian.HessianNorms": _RECORD,
     "deep.models.Model.apply": "what JAX traces and differentiates",
+    "deep.models.Model.evaluate": "what JAX traces and differentiates",
+    "deep.models.Model.gram": "what JAX traces and differentiates",
     "deep.models.Model.descend": _UPDATE,
     "deep.models.Model.descend_many": _UPDATE,
     "deep.network.Layer": "what builders put networks together from",
