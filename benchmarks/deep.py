@@ -20,12 +20,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from common import Row, alone, available, best, peak, row, seconds
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from traindyn._types import Array
 from traindyn.parallel import map_ordered
 
-Array: TypeAlias = NDArray[np.float64]
 Product: TypeAlias = Callable[[Array], Array]
 
 GROUP = "Hessian norms of deep networks"

@@ -21,17 +21,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from common import Row, alone, available, best, peak, row
 from numba import njit
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
 from companion.phase_transitions.thresholds.curve import threshold_curve
+from traindyn._types import Array
 from traindyn.dmft import MeanField, solve
 from traindyn.laws import HardSubspace
 from traindyn.problems.multi_index import Data, MultiIndex
 from traindyn.sgd import full_batch
 
-Array: TypeAlias = NDArray[np.float64]
 Step: TypeAlias = Callable[[Any, int], Array]
 
 GROUP = "Mean-field theory and full-batch descent"

@@ -29,18 +29,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from common import Row, alone, available, peak, row
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sgd import paper_problem
 from threadpoolctl import threadpool_limits
 
+from traindyn._types import Array
 from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample
 from traindyn.problems.two_layer import TwoLayerMixture
 from traindyn.sgd import direct
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory
 
-Array: TypeAlias = NDArray[np.float64]
 Product: TypeAlias = Callable[[Array], Array]
 
 RESIDUAL = 1e-8

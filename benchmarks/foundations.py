@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 from common import Row, best, row, seconds
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from companion.foundations.double_descent import LinearModel, draw_gaussian_risk
+from traindyn._types import Array
 
 GROUP = "Double descent"
 SAMPLES, LARGEST, RATIOS = 400, 1000, 40
 TOLERANCE = 1e-6
-
-Array = NDArray[np.float64]
 
 
 def data() -> tuple[list[LinearModel], Array]:

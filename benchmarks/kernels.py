@@ -18,17 +18,15 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from common import Row, alone, available, best, peak, row
-from numpy.typing import NDArray
 
 from companion.lazy_training.tangent_kernel.network import Network
+from traindyn._types import Array
 from traindyn.activations import RELU, TANH
 from traindyn.kernels import infinite_width
-
-Array: TypeAlias = NDArray[np.float64]
 
 GROUP = "Kernels of wide networks"
 line = partial(row, GROUP)

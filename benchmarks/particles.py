@@ -11,20 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from common import Row, best, row, seconds
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from threadpoolctl import threadpool_limits
 
 from companion.attention.particles.attention import Attention, Head, random_tokens
 from companion.attention.particles.clusters import clustered_share
 from companion.attention.particles.ensembles import random_head
+from traindyn._types import Array
 from traindyn.parallel import map_ordered
-
-Array: TypeAlias = NDArray[np.float64]
 
 GROUP = "Attention"
 line = partial(row, GROUP)

@@ -13,13 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from common import Row, available, best, row
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from traindyn._types import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.sgd import direct, reduced
 
-Array: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[], tuple[Array, int]]
 
 GROUP = "SGD, one step"

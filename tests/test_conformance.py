@@ -12,9 +12,10 @@ import pytest
 from companion.alignment.training_dynamics.printed import printed_drift
 from companion.sample_complexity.information_exponent.models import OnlinePCA
 from traindyn import conformance
+from traindyn._types import Array
 from traindyn.effective import find, ode
 from traindyn.problems import KGaussianMixture, Sample, SpikedTensor, TwoLayerMixture
-from traindyn.problems.base import Array, Factors, Kernel
+from traindyn.problems.base import Factors, Kernel
 from traindyn.problems.projection_model import Local, Point, ProjectionModel, Statistics
 from traindyn.sgd import direct, reduced
 from traindyn.spectra import blocks, film, predict

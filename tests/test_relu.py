@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
-from traindyn import gaussian, relu
+from traindyn import relu
 
 LEGENDRE = np.polynomial.legendre.leggauss(200)
 
@@ -215,21 +215,6 @@ def test_second_moment_agrees_with_wedges():
     batch = relu.second_moment(np.stack([W @ mean, -W @ mean]), np.stack([W @ W.T / precision] * 2))
     np.testing.assert_allclose(batch[0], found, atol=1e-15)
     assert np.abs(batch[1] - found).max() > 0.1  # control
-
-
-def test_fourth_moment_is_exact_and_bounds_the_rectified_one():
-    """Against Gauss-Hermite, exact for quartics; the control loses the cross term."""
-    rng = np.random.default_rng(7)
-    root, mean = rng.standard_normal((3, 3)), rng.standard_normal(3)
-    rule = gaussian.gauss_hermite(3, 5)
-    y = mean + rule.nodes @ root.T
-    found = relu.fourth_moment(mean, root @ root.T)
-    wanted = rule.expect(np.sum(y**2, axis=1) ** 2)
-    assert found == pytest.approx(wanted, rel=1e-12)
-    assert abs(found - 4 * mean @ root @ root.T @ mean - wanted) > 0.1
-    fine = gaussian.sobol(3, 2**14, rng=0)
-    rectified = np.maximum(mean + fine.nodes @ root.T, 0.0)
-    assert fine.expect(np.sum(rectified**2, axis=1) ** 2) < found
 
 
 def test_bad_input_is_named():

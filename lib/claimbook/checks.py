@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from claimbook import _validate
+from claimbook._validate import Array
 from claimbook.evidence import (
-    Array,
     Control,
     Evidence,
     Outcome,

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from claimbook import _validate
+from claimbook._validate import Array
 
-Array: TypeAlias = NDArray[np.float64]
 Value: TypeAlias = float | tuple[float, ...]
 Kind = Literal["identity", "statistical", "rate", "inequality"]
 #: How the observation depends on the seed: not at all; in a way that a true claim survives

@@ -36,8 +36,8 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from claimbook import _validate, student
+from claimbook._validate import Array
 from claimbook.evidence import (
-    Array,
     Control,
     Evidence,
     Outcome,

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
 from claimbook import _validate, smirnov, student
+from claimbook._validate import Array
 from claimbook.evidence import (
-    Array,
     Control,
     Departure,
     Evidence,

@@ -17,7 +17,7 @@ from math import sqrt
 import numpy as np
 from scipy import special, stats
 
-from claimbook.evidence import Array
+from claimbook._validate import Array
 
 _DRAWS = 1000
 _MOST = 500  # samples; more of them only make the level more nearly nominal

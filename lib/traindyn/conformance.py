@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.effective import one_step
 from traindyn.effective._layout import Layout
-from traindyn.gaussian import RNG
-from traindyn.problems.base import MATRICES, Array, Block, Matrix, Sample
+from traindyn.problems.base import MATRICES, Block, Matrix, Sample
 from traindyn.sgd import direct, reduced
 from traindyn.spectra import blocks
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import expm, solve_continuous_lyapunov
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import symmetric_sqrt
 
 __all__ = ["Diffusion", "LinearDiffusion", "van_loan"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class Diffusion(NamedTuple):

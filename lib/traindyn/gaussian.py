@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 
 __all__ = [
     "Estimate",
@@ -32,9 +33,6 @@ __all__ = [
     "sobol",
     "symmetric_sqrt",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 _LARGEST_GRID = 2**24
 _LEAST_TENSOR_ORDER = 10

@@ -36,9 +36,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 Order: TypeAlias = Literal["magnitude", "algebraic"]
 
 _FORM_SIZE = 64

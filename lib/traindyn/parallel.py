@@ -61,10 +61,10 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from traindyn import _cluster, _validate
+from traindyn._types import RNG
 
 __all__ = ["Progress", "cluster", "map_ordered", "map_replicas", "reporter", "sweep"]
 
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 Progress: TypeAlias = bool | str | Callable[[int, int], None]
 Item = TypeVar("Item")
 Result = TypeVar("Result")

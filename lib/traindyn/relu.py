@@ -10,26 +10,24 @@ moment is smaller than that by the rounding unit, it is not resolved.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, owens_t
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "Restricted",
     "bivariate_cdf",
-    "fourth_moment",
     "half_space",
     "pair_moment",
     "rectified_moment",
     "second_moment",
     "wedge",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 # Beyond it the normal distribution function is 0 or 1, and the density 0, to double precision.
 _FAR = 40.0
@@ -250,34 +248,6 @@ def second_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
         deviations[..., None, :],
         correlation,
     )
-
-
-def fourth_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
-    r"""Fourth moment :math:`E|U|^4` of a Gaussian vector, which bounds :math:`E|g(U)|^4`.
-
-    .. math:: (|m|^2 + \mathrm{tr}\, S)^2 + 2\, \mathrm{tr}\, S^2 + 4\, m \cdot S m.
-
-    Parameters
-    ----------
-    mean : array_like, shape (..., K)
-        Of U, m in the formula.
-    covariance : array_like, shape (..., K, K)
-        Of U, S in the formula; symmetric.
-
-    Returns
-    -------
-    ndarray, shape (...)
-
-    Examples
-    --------
-    >>> from traindyn.relu import fourth_moment
-    >>> fourth_moment([1.0], [[0.5]]).item()  # 1 + 6 / 2 + 3 / 4
-    4.75
-    """
-    m, cov = _mean_and_covariance(mean, covariance)
-    square = np.square(m).sum(axis=-1) + np.trace(cov, axis1=-2, axis2=-1)
-    along = (m[..., :, None] * cov * m[..., None, :]).sum(axis=(-2, -1))
-    return np.asarray(square**2 + 2 * np.square(cov).sum(axis=(-2, -1)) + 4 * along)
 
 
 def half_space(

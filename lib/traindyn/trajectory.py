@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["Trajectory", "first_passage", "stack", "whole_steps"]
 
-Array: TypeAlias = NDArray[np.float64]
-Statistics = TypeVar("Statistics", bound=tuple[Any, ...])
+Recorded = TypeVar("Recorded", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
-class Trajectory(Generic[Statistics]):
+class Trajectory(Generic[Recorded]):
     """Summary statistics as functions of time, of one path or of several replicas.
 
     Attributes
@@ -62,10 +62,10 @@ class Trajectory(Generic[Statistics]):
     """
 
     times: Array
-    statistics: Statistics
+    statistics: Recorded
     step_size: float | None = None
     snapshots: Any = None
-    errors: Statistics | None = None
+    errors: Recorded | None = None
     replicas: int | None = None
     stopped: Array | None = None
 
@@ -99,7 +99,7 @@ class Trajectory(Generic[Statistics]):
                 )
             set_field(self, "stopped", stopped)
 
-    def _checked(self, name: str, record: Statistics) -> Statistics:
+    def _checked(self, name: str, record: Recorded) -> Recorded:
         lead = self._lead
         values = []
         for field, value in zip(_fields(name, record), record, strict=True):
@@ -124,7 +124,7 @@ class Trajectory(Generic[Statistics]):
             raise ValueError("step_size must be set to count steps, got None")
         return np.rint(self.times / self.step_size).astype(np.int64)
 
-    def at(self, t: ArrayLike) -> Statistics:
+    def at(self, t: ArrayLike) -> Recorded:
         """Return the statistics at given times, interpolated linearly.
 
         Parameters
@@ -166,7 +166,7 @@ class Trajectory(Generic[Statistics]):
 
         return _map(interpolate, self.statistics)
 
-    def replica(self, index: int) -> Trajectory[Statistics]:
+    def replica(self, index: int) -> Trajectory[Recorded]:
         """Return one of the replicas as a trajectory of its own."""
         count = self._need_replicas("replica", 1)
         index = _validate.integer("index", index, least=0, most=count - 1)
@@ -183,7 +183,7 @@ class Trajectory(Generic[Statistics]):
             stopped=None if self.stopped is None else pick(self.stopped),
         )
 
-    def select(self, indices: ArrayLike) -> Trajectory[Statistics]:
+    def select(self, indices: ArrayLike) -> Trajectory[Recorded]:
         """Return the trajectory at some of its times.
 
         Parameters
@@ -216,7 +216,7 @@ class Trajectory(Generic[Statistics]):
             errors=None if self.errors is None else _map(pick, self.errors),
         )
 
-    def mean(self) -> Trajectory[Statistics]:
+    def mean(self) -> Trajectory[Recorded]:
         """Return the mean over replicas, with its standard error as `errors`.
 
         Stopped paths count with the statistics they were stopped at.
@@ -229,7 +229,7 @@ class Trajectory(Generic[Statistics]):
             errors=self.standard_error() if count > 1 else None,
         )
 
-    def standard_error(self) -> Statistics:
+    def standard_error(self) -> Recorded:
         """Return the standard error of the mean over replicas (at least two)."""
         count = self._need_replicas("standard_error", 2)
         return _map(
@@ -243,7 +243,7 @@ class Trajectory(Generic[Statistics]):
             )
         return self.replicas
 
-    def sup_distance(self, other: Trajectory[Statistics]) -> Statistics:
+    def sup_distance(self, other: Trajectory[Recorded]) -> Recorded:
         r"""Return :math:`\sup_{t, \text{entries}} |u(t) - v(t)|`, field by field.
 
         Between SGD and its effective dynamics it vanishes as the dimension grows, if the limit
@@ -296,7 +296,7 @@ class Trajectory(Generic[Statistics]):
         return _like(self.statistics, distances)
 
 
-def stack(paths: Sequence[Trajectory[Statistics]]) -> Trajectory[Statistics]:
+def stack(paths: Sequence[Trajectory[Recorded]]) -> Trajectory[Recorded]:
     """Join single paths on the same times as the replicas of one trajectory.
 
     Parameters
@@ -381,12 +381,12 @@ def _fields(name: str, record: Any) -> tuple[str, ...]:
     return cast("tuple[str, ...]", fields)
 
 
-def _like(record: Statistics, values: list[Any]) -> Statistics:
+def _like(record: Recorded, values: list[Any]) -> Recorded:
     # A NamedTuple takes its fields as separate arguments, unlike a plain tuple.
-    return cast("Callable[..., Statistics]", type(record))(*values)
+    return cast("Callable[..., Recorded]", type(record))(*values)
 
 
-def _map(function: Callable[[Array], Array], record: Statistics) -> Statistics:
+def _map(function: Callable[[Array], Array], record: Recorded) -> Recorded:
     return _like(record, [function(value) for value in record])
 
 

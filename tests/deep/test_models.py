@@ -8,7 +8,7 @@ from companion.catapults.sgd.transformer import vision_transformer
 from traindyn import catapults, deep
 from traindyn.activations import RELU
 from traindyn.catapults import TwoLayerModel, Weights
-from traindyn.deep.models import descended
+from traindyn.deep.differentiated import descended
 
 X = np.random.default_rng(0).standard_normal((4, 16))
 Y = np.random.default_rng(1).standard_normal(4)

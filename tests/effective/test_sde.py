@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from companion.effective_dynamics.pca.window import critical_window, critical_window_moment
 from traindyn.diffusion import Diffusion, LinearDiffusion
 from traindyn.effective import sde
 from traindyn.problems import SpikedTensor
@@ -67,17 +66,6 @@ def test_fine_steps_give_the_exact_covariance():
     assert covariance_p_value(u, exact) > FALSE_ALARM
     full = LinearDiffusion(LINE.names, MATRIX, np.diag(np.diag(LINE.noise)))
     assert covariance_p_value(u, full.covariance([1.0], np.zeros((3, 3)))[0]) < FALSE_ALARM
-
-
-def test_stationary_moment_of_the_critical_window():
-    """E y^2 of a nonlinear equation; 10000 paths, t-test at 1e-6, another window rejected."""
-    for kappa in (0.0, 1.0):
-        limit = critical_window(kappa, c_delta=1.0)
-        path = sde.solve(limit, [0.5], [2.0], step=0.005, replicas=10_000, rng=3)
-        square = path.statistics.u[:, 0, 0] ** 2
-        ours, other = (critical_window_moment(k, 2.0, c_delta=1.0) for k in (kappa, kappa + 0.3))
-        assert stats.ttest_1samp(square, ours).pvalue > FALSE_ALARM
-        assert stats.ttest_1samp(square, other).pvalue < FALSE_ALARM
 
 
 def brownian(drift=0.0):

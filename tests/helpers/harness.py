@@ -50,6 +50,8 @@ import traindyn
 LIBRARY = Path(traindyn.__file__).parents[1]
 #: Packages beside it; their rooms are named in full.
 PACKAGES = ("claimbook", "companion")
+#: Abstract classes whose methods are called on every class that fills them in.
+FRAMES = ("Differentiated",)
 #: A bad call that takes longer than this is stuck.
 PATIENCE_SECONDS = 60.0
 
@@ -121,7 +123,7 @@ def is_record(function: Any) -> bool:
 
 def public(rooms: Sequence[str]) -> list[Public]:
     """Every public callable with at least one argument, and public methods likewise."""
-    found: dict[int, Public] = {}
+    found: dict[Any, Public] = {}
     for module in modules(rooms):
         own = [n for n in vars(module) if not n.startswith("_")]
         for name in getattr(module, "__all__", own):
@@ -134,7 +136,7 @@ def public(rooms: Sequence[str]) -> list[Public]:
             if _parameters(item) and not is_record(item):
                 found.setdefault(id(item), Public(path, module, None, item))
             if isinstance(item, type):
-                for key, value in vars(item).items():
+                for key, value in _own(item).items():
                     if key.startswith("_") or not isinstance(
                         value, (types.FunctionType, classmethod, staticmethod)
                     ):
@@ -142,8 +144,15 @@ def public(rooms: Sequence[str]) -> list[Public]:
                     method = getattr(item, key)
                     bound = isinstance(value, (classmethod, staticmethod))
                     if len(_parameters(method)) > (0 if bound else 1):
-                        found[id(value)] = Public(f"{path}.{key}", module, item, method)
+                        name = f"{path}.{key}"
+                        found[id(value), name] = Public(name, module, item, method)
     return list(found.values())
+
+
+def _own(item: type) -> dict[str, Any]:
+    """Attributes of a class, with those of the frame that it fills in."""
+    above = [each for each in reversed(item.__mro__) if each is item or each.__name__ in FRAMES]
+    return {key: value for each in above for key, value in vars(each).items()}
 
 
 # --- Examples from the doctests ---------------------------------------------------------------
@@ -188,7 +197,7 @@ def _noting(notes: _Notes, entry: Public) -> Callable[[], None]:
     if entry.owner is not None:
         name = entry.name.rsplit(".", 1)[1]
         owner: Any = entry.owner
-        raw = vars(owner)[name]
+        raw, inherited = inspect.getattr_static(owner, name), name not in vars(owner)
         if isinstance(raw, (classmethod, staticmethod)):
 
             @functools.wraps(raw.__func__)
@@ -205,7 +214,7 @@ def _noting(notes: _Notes, entry: Public) -> Callable[[], None]:
                 return raw(self, *args, **keywords)
 
             setattr(owner, name, method)
-        return lambda: setattr(owner, name, raw)
+        return lambda: delattr(owner, name) if inherited else setattr(owner, name, raw)
 
     @functools.wraps(entry.function)
     def function(*args: Any, **keywords: Any) -> Any:

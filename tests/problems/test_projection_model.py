@@ -10,11 +10,11 @@ import pytest
 
 from companion.alignment.training_dynamics.dynamics import volatility
 from traindyn import conformance
+from traindyn._types import Array
 from traindyn.effective import one_step
 from traindyn.effective._layout import Layout
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture
-from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import Point as Rows
 from traindyn.problems.projection_model import Local, Point, ProjectionModel, Statistics
 from traindyn.spectra import population

@@ -85,7 +85,7 @@ EXAMPLES = {
     "deep.builders.fully_connected": lambda: {
         "sizes": [2, 3, 1], "activation": "tanh", "output_activation": "identity",
     },
-    "deep.builders.narrow": lambda: {"network": NETWORK, "sizes": [2, 1]},
+    "companion.lazy_training.kernel_change.narrow.narrow": lambda: {"network": NETWORK, "sizes": [2, 1]},
     "deep.builders.residual": lambda: {
         "sizes": [2, 3, 1], "activation": "tanh", "output_activation": "identity",
     },
@@ -214,6 +214,8 @@ REASONS = {
     "companion.lazy_training.linearity.ball.BallNorms": _RECORD,
     "deep.hessian.HessianNorms": _RECORD,
     "deep.models.Model.apply": "what JAX traces and differentiates",
+    "deep.models.Model.evaluate": "what JAX traces and differentiates",
+    "deep.models.Model.gram": "what JAX traces and differentiates",
     "deep.models.Model.descend": _UPDATE,
     "deep.models.Model.descend_many": _UPDATE,
     "deep.network.Layer": "what builders put networks together from",
@@ -248,6 +250,7 @@ CASES = collect(
         "companion.lazy_training.beyond.spectrum",
         "companion.lazy_training.kernel_change.tails",
         "companion.lazy_training.kernel_change.train",
+        "companion.lazy_training.kernel_change.narrow",
         "companion.lazy_training.linearity",
         "companion.lazy_training.beyond.sketch",
         "companion.lazy_training.kernel_change.blocks",

@@ -13,8 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Block, Matrix, Sample
+from traindyn.problems.base import Block, Matrix, Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.problems.k_gmm._moments import (
     Moment,

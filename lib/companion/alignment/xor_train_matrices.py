@@ -30,8 +30,9 @@ from scipy.linalg import expm
 from scipy.special import expit
 
 from traindyn import _validate
-from traindyn.gaussian import RNG, Rule, symmetric_sqrt
-from traindyn.problems.base import Array, Matrix
+from traindyn._types import RNG, Array
+from traindyn.gaussian import Rule, symmetric_sqrt
+from traindyn.problems.base import Matrix
 from traindyn.problems.two_layer import integrals
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.schedules import TrainingState
 from traindyn.catapults.training import Observer, Trainable, Training
 
@@ -31,8 +32,6 @@ __all__ = [
     "eigen_observer",
     "linear_losses",
 ]
-
-Array = NDArray[np.float64]
 
 
 class Directions(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.maps import Reduced
 
 __all__ = [
@@ -21,8 +22,6 @@ __all__ = [
     "reduced",
     "subcritical_drift",
 ]
-
-Array = NDArray[np.float64]
 
 
 def initial(

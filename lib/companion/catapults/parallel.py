@@ -18,25 +18,23 @@ is the network with its gates frozen, in three it is that less the term with all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.deep.models import SOONER, Batch, descended, descended_many
+from traindyn._types import Array
+from traindyn.deep.architectures import Weights
+from traindyn.deep.differentiated import Batch, Code, Differentiated
 
-__all__ = ["Differentiable", "Kind", "TaylorModel", "Weights"]
+__all__ = ["Differentiable", "TaylorModel", "TaylorOrder"]
 
-Array: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = tuple[jax.Array, ...]
-Kind: TypeAlias = Literal["linear", "quadratic"]
+TaylorOrder: TypeAlias = Literal["linear", "quadratic"]
 
 
 class Differentiable(Protocol):
@@ -52,7 +50,7 @@ class Differentiable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TaylorModel:
+class TaylorModel(Differentiated):
     """The linear or the quadratic Taylor model, trained like the model itself.
 
     ZHU Section 3.4 compares both with the model, from which they differ little below the critical
@@ -90,7 +88,7 @@ class TaylorModel:
 
     model: Differentiable
     expansion: Weights
-    kind: Kind = "quadratic"
+    kind: TaylorOrder = "quadratic"
 
     def __post_init__(self) -> None:
         _validate.choice("kind", self.kind, ("quadratic", "linear"))
@@ -101,191 +99,41 @@ class TaylorModel:
         """Check inputs, as the model does."""
         return self.model.prepare(inputs)
 
-    def outputs(self, weights: Weights, batch: Batch) -> Array:
-        """Return the outputs, of the shape that those of the model have.
+    @property
+    def _code(self) -> tuple[Code, Weights]:
+        return _Expansion(self.model, self.kind), self.expansion
 
-        Parameters
-        ----------
-        weights : tuple of array
-            Of the shapes of the expansion.
-        batch : Batch
-            From :meth:`prepare`.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (n, k)
-
-        Raises
-        ------
-        ValueError
-            If a shape differs from that of the expansion.
-        """
-        now = self._check(weights)
-        with _fitting("batch"):
-            found = _outputs(self.model, self.kind, self.expansion, now, batch.inputs)
-        return np.asarray(found)
-
-    def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
-        r"""Return residuals, and the gradient of :math:`\frac12 \sum e^2`.
-
-        Parameters
-        ----------
-        weights : tuple of array
-            Where to differentiate; of the shapes of the expansion.
-        batch : Batch
-            From :meth:`prepare`.
-        labels : ndarray, shape of the outputs
-            Targets, to be subtracted from the outputs.
-
-        Returns
-        -------
-        residuals : ndarray, shape of the outputs
-        gradient : tuple of array
-
-        Raises
-        ------
-        ValueError
-            If a shape differs from that of the expansion.
-        """
-        now = self._check(weights)
-        with _fitting("batch and labels"):
-            residuals, gradient = _gradient(
-                self.model, self.kind, self.expansion, now, batch.inputs, labels
-            )
-        return np.asarray(residuals), gradient
-
-    def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
-        """Return new weights, `size` times the gradient lower, as the models do."""
-        lower: Weights = descended(tuple(weights), tuple(gradient), size)
-        return lower
-
-    def descend_many(
-        self,
-        weights: Weights,
-        batch: Batch,
-        labels: Array,
-        sizes: Array,
-        *,
-        rows: NDArray[np.int64] | None = None,
-        bound: float = np.inf,
-        track: bool = False,
-    ) -> tuple[Weights, int, Array]:
-        """Make a step of each size without a return to Python, as the models do."""
-        now = self._check(weights)
-        with _fitting("batch and labels"):
-            steps = (now, batch.inputs, labels, sizes, rows, bound)
-            end, made, critical = _descended_many(
-                self.model, self.kind, track, self.expansion, *steps
-            )
-        return end, int(made), np.asarray(critical)[: int(made)]
-
-    def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
-        """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
-
-        The gradient of every output is formed, n k times as many numbers as weights.
-        """
-        now = self._check(weights)
-        with _fitting("batch"):
-            found = _kernel(self.model, self.kind, self.expansion, now, batch.inputs)
-        return np.asarray(found)
-
-    def input_gradients(self, weights: Weights, batch: Batch) -> Array:
-        """Return the gradients of the outputs in the inputs, shape (n, d) or (n, k, d)."""
-        now = self._check(weights)
-        with _fitting("batch"):
-            found = _input_gradients(self.model, self.kind, self.expansion, now, batch.inputs)
-        return np.asarray(found)
-
-    def _check(self, weights: Weights) -> Weights:
+    def _check(
+        self, weights: Weights, batch: Batch | None = None, labels: Array | None = None
+    ) -> None:
         found, expected = ([np.shape(w) for w in each] for each in (weights, self.expansion))
         if found != expected:
             raise ValueError(f"weights must have the shapes {expected}, got {found}")
-        return tuple(weights)
+
+    def _run(self, compiled: Callable[..., Any], weights: Weights, batch: Batch, *more: Any) -> Any:
+        self._check(weights)
+        try:
+            return super()._run(compiled, weights, batch, *more)
+        except (IndexError, TypeError, ValueError) as error:
+            names = "batch and labels" if more else "batch"
+            raise ValueError(f"{names} must have shapes that fit the model: {error}") from error
 
 
-@contextmanager
-def _fitting(names: str) -> Iterator[None]:
-    """Say by name what JAX could not put through the model."""
-    try:
-        yield
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"{names} must have shapes that fit the model: {error}") from error
+@dataclass(frozen=True)
+class _Expansion(Code):
+    """The Taylor model of one kind, at any point of expansion."""
 
+    model: Differentiable
+    kind: TaylorOrder
 
-def _expand(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
-) -> jax.Array:
-    """Return the outputs of the Taylor model."""
-    change = tuple(w - w0 for w, w0 in zip(weights, origin))
+    def evaluate(self, fixed: Weights, weights: Weights, inputs: jax.Array) -> jax.Array:
+        change = tuple(w - w0 for w, w0 in zip(weights, fixed))
 
-    def along(at: Weights) -> Any:
-        return jax.jvp(lambda now: model.apply(now, inputs), (at,), (change,))
+        def along(at: Weights) -> Any:
+            return jax.jvp(lambda now: self.model.apply(now, inputs), (at,), (change,))
 
-    if kind == "linear":
-        value, slope = along(origin)
-        return jnp.asarray(value + slope)
-    (value, slope), (_, curvature) = jax.jvp(along, (origin,), (change,))
-    return jnp.asarray(value + slope + curvature / 2)
-
-
-def _point(
-    model: Differentiable, kind: Kind, origin: Weights
-) -> Callable[[Weights, jax.Array], jax.Array]:
-    """Return the outputs at one input, shape (k,), as a function of weights and input."""
-
-    def value(weights: Weights, point: jax.Array) -> jax.Array:
-        return jnp.atleast_1d(_expand(model, kind, origin, weights, point[None])[0])
-
-    return value
-
-
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
-def _outputs(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
-) -> jax.Array:
-    return _expand(model, kind, origin, weights, inputs)
-
-
-def _slope(
-    model: Differentiable,
-    kind: Kind,
-    origin: Weights,
-    weights: Weights,
-    inputs: jax.Array,
-    labels: jax.Array,
-) -> Any:
-    outputs, back = jax.vjp(lambda now: _expand(model, kind, origin, now, inputs), weights)
-    residuals = outputs - labels
-    return residuals, back(residuals)[0]
-
-
-_gradient = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_slope)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=SOONER)
-def _descended_many(
-    model: Differentiable, kind: Kind, track: bool, origin: Weights, *steps: Any
-) -> Any:
-    kernel = partial(_gram, model, kind, origin) if track else None
-    return descended_many(partial(_slope, model, kind, origin), kernel, *steps)
-
-
-def _gram(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
-) -> jax.Array:
-    one = jax.jacrev(_point(model, kind, origin))
-    rows = jax.vmap(one, in_axes=(None, 0))(weights, inputs)
-    flat = [row.reshape(row.shape[0] * row.shape[1], -1) for row in rows]
-    return sum((g @ g.T for g in flat), start=jnp.zeros((len(flat[0]), len(flat[0]))))
-
-
-_kernel = partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)(_gram)
-
-
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
-def _input_gradients(
-    model: Differentiable, kind: Kind, origin: Weights, weights: Weights, inputs: jax.Array
-) -> jax.Array:
-    one = jax.jacrev(_point(model, kind, origin), argnums=1)
-    found: jax.Array = jax.vmap(one, in_axes=(None, 0))(weights, inputs)
-    return found[:, 0] if found.shape[1] == 1 else found
+        if self.kind == "linear":
+            value, slope = along(fixed)
+            return jnp.asarray(value + slope)
+        (value, slope), (_, curvature) = jax.jvp(along, (fixed,), (change,))
+        return jnp.asarray(value + slope + curvature / 2)

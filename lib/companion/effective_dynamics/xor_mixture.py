@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from companion.effective_dynamics import xor_mixture
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, consistent

@@ -27,13 +27,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.laws import ENTRIES, SampleCovariance, wishart_bidiagonal
 from traindyn.problems.ridgeless import Risk
 
@@ -48,9 +49,6 @@ __all__ = [
     "ridge_solution",
     "scaled_variance",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 
 def minimum_norm(inputs: ArrayLike, targets: ArrayLike) -> Array:

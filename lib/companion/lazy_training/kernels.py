@@ -23,15 +23,15 @@ and by the law of the inverse Wishart matrix the deviation would be, at every :m
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import expm
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.activations import Activation
-from traindyn.kernels.dual import Array, dual_moments, own_moments
+from traindyn.kernels.dual import dual_moments, own_moments
 
 __all__ = [
     "circle_coefficients",
@@ -41,8 +41,6 @@ __all__ = [
     "ridgeless_variance",
     "term_variance",
 ]
-
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 _ROUNDING = 1e-10
 

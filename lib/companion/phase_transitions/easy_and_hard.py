@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.multi_index import _grid
 from traindyn.problems.multi_index.targets import Target, orthonormal
 

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, gauss_hermite
-from traindyn.problems.base import Array
 from traindyn.problems.multi_index import MultiIndex, decompose
 
 __all__ = ["ManySamples", "many_samples"]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import RNG, Array
+from traindyn._types import RNG, Array
 from traindyn.problems.multi_index import Data, MultiIndex
 
 __all__ = ["Measured", "measure"]

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["descend"]
+from traindyn._compiled import FAST
 
-# Reordering sums is allowed, assuming finite numbers is not: divergence must be seen.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
+__all__ = ["descend"]
 
 
 def descend(
@@ -73,7 +72,7 @@ def descend(
     return count, critical[:count]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _steps(
     first: Any,
     second: Any,
@@ -138,7 +137,7 @@ def _steps(
     return len(sizes)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _kernel(x: Any, hidden: Any, slopes: Any, second: Any) -> Any:
     """Tangent kernel of a batch."""
     kernel = np.dot(slopes * second, (slopes * second).T) * np.dot(x, x.T)

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["TARGETS", "Target", "agop", "alignment", "target"]
-
-Array = NDArray[np.float64]
 
 
 class Target(NamedTuple):

@@ -29,10 +29,9 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["Fate", "Orbit", "Reduced", "fate", "iterate", "limit_orbits", "reduced_step"]
-
-Array = NDArray[np.float64]
 
 # The cube of u is then far above all other terms: no return.
 _LOST = 1e12

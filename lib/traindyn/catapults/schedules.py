@@ -7,13 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["StepSize", "TrainingState", "step_sizes"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class TrainingState(NamedTuple):

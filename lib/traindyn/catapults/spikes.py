@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "batch_threshold",
     "leading_eigenpairs",
 ]
-
-Array = NDArray[np.float64]
 
 
 def leading_eigenpairs(kernel: ArrayLike, count: int) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.batches import batch_order
 from traindyn.catapults.schedules import StepSize, TrainingState, step_sizes
 from traindyn.catapults.spikes import leading_eigenpairs
@@ -32,7 +33,6 @@ __all__ = [
     "train",
 ]
 
-Array = NDArray[np.float64]
 W = TypeVar("W", bound=tuple[Any, ...])
 B = TypeVar("B", bound=tuple[Any, ...])
 

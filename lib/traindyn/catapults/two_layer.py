@@ -25,13 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import RELU, Activation
 from traindyn.catapults import _stretch
 from traindyn.catapults.training import Stretch
 
 __all__ = ["ExpandedBatch", "Kind", "TwoLayerModel", "Weights", "kernel_rate"]
 
-Array = NDArray[np.float64]
 Kind: TypeAlias = Literal["network", "quadratic", "linear"]
 
 

@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import RNG
 from traindyn.data import files
 from traindyn.data.formats import file_labels, read_idx, read_matlab, read_records
-from traindyn.data.images import RNG, Images, Raw, Scale, choose
+from traindyn.data.images import Images, Raw, Scale, choose
 
 __all__ = ["cifar10", "digits", "mnist", "svhn"]
 

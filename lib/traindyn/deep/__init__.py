@@ -4,7 +4,8 @@
 :mod:`~traindyn.deep.hessian` has products with and spectral norms of the Hessian of an output in
 the weights, :mod:`~traindyn.deep.tangent` gradients and the tangent kernel.
 :mod:`~traindyn.deep.models` has networks for :func:`~traindyn.catapults.training.train`, which also
-takes the optimisers of Optax.
+takes the optimisers of Optax, and :mod:`~traindyn.deep.differentiated` what else JAX differentiates
+needs to be trained so.
 
 This room needs the extra ``deep`` (JAX, networkx, Optax); no other room imports it. It computes in
 double precision: importing it sets ``jax_enable_x64``.
@@ -29,7 +30,6 @@ from traindyn.deep.builders import (  # noqa: E402
     densenet,
     drop_edges,
     fully_connected,
-    narrow,
     residual,
     with_bottlenecks,
 )
@@ -67,7 +67,6 @@ __all__ = [
     "hessian_operator",
     "hessian_product",
     "image_network",
-    "narrow",
     "perceptron",
     "residual",
     "resolve",

@@ -7,20 +7,19 @@ have a Hessian of zeros, and look linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["ACTIVATIONS", "Activation", "resolve"]
+from traindyn._types import Array
+from traindyn.activations import Elementwise
 
-Array: TypeAlias = NDArray[np.float64]
-Activation: TypeAlias = Callable[[jax.Array], jax.Array]
+__all__ = ["ACTIVATIONS", "resolve"]
 
 
 def identity(z: jax.Array) -> jax.Array:
@@ -28,7 +27,7 @@ def identity(z: jax.Array) -> jax.Array:
     return z
 
 
-ACTIVATIONS: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Elementwise] = {
     "erf": erf,
     "identity": identity,
     "relu": jax.nn.relu,
@@ -44,7 +43,7 @@ _PROBE = np.array([-3.17, -1.93, -1.21, -0.83, -0.37, -0.11, 0.13, 0.41, 0.79, 1
 _STEP = 1e-5
 
 
-def resolve(activation: str | Activation, *, name: str = "activation") -> Activation:
+def resolve(activation: str | Elementwise, *, name: str = "activation") -> Elementwise:
     """Return an activation as a function of JAX that has a derivative.
 
     Parameters
@@ -115,13 +114,13 @@ def resolve(activation: str | Activation, *, name: str = "activation") -> Activa
     return activation
 
 
-def derivatives(activation: Activation, z: ArrayLike) -> tuple[Array, Array]:
+def derivatives(activation: Elementwise, z: ArrayLike) -> tuple[Array, Array]:
     """First and second derivative, entry by entry."""
     slope, curvature = _derivatives(activation, z)
     return np.asarray(slope), np.asarray(curvature)
 
 
 @partial(jax.jit, static_argnums=0)
-def _derivatives(activation: Activation, z: jax.Array) -> Any:
+def _derivatives(activation: Elementwise, z: jax.Array) -> Any:
     slope = jax.grad(activation)
     return jax.vmap(slope)(z), jax.vmap(jax.grad(slope))(z)

@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from traindyn.deep.activations import Activation
+from traindyn.activations import Elementwise
 
 __all__ = ["Architecture", "ImageNetwork", "Parameter", "Perceptron", "WideResidual"]
 
-Arrays: TypeAlias = tuple[jax.Array, ...]
+Weights: TypeAlias = tuple[jax.Array, ...]
 
 
 class Parameter(NamedTuple):
@@ -54,7 +54,7 @@ class Architecture(Protocol):
         """List the arrays of weights."""
         ...
 
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
+    def __call__(self, arrays: Weights, inputs: jax.Array) -> jax.Array:
         """Map inputs of shape (n, inputs) to outputs of shape (n, outputs)."""
         ...
 
@@ -72,7 +72,7 @@ class Perceptron:
     """
 
     sizes: tuple[int, ...]
-    activation: Activation
+    activation: Elementwise
     biases: bool
 
     @property
@@ -94,12 +94,12 @@ class Perceptron:
                 found.append(Parameter((size,), fan, bias=True))
         return tuple(found)
 
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
+    def __call__(self, arrays: Weights, inputs: jax.Array) -> jax.Array:
         """Map inputs to outputs."""
         shifts = tuple(jnp.zeros(()) for _ in self.sizes[1:])
         return self.follow(arrays, inputs, shifts)[0]
 
-    def follow(self, arrays: Arrays, inputs: jax.Array, shifts: Any) -> tuple[jax.Array, Any]:
+    def follow(self, arrays: Weights, inputs: jax.Array, shifts: Any) -> tuple[jax.Array, Any]:
         """Map inputs to outputs with something added to the sums of each layer.
 
         Also returned is what each layer reads.
@@ -136,7 +136,7 @@ class ImageNetwork:
     channels: tuple[int, ...]
     filter: int
     outputs: int
-    activation: Activation
+    activation: Elementwise
     biases: bool
 
     @property
@@ -158,7 +158,7 @@ class ImageNetwork:
             found.append(Parameter((self.outputs,), fan, bias=True))
         return tuple(found)
 
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
+    def __call__(self, arrays: Weights, inputs: jax.Array) -> jax.Array:
         """Map inputs to outputs."""
         per_layer = 2 if self.biases else 1
         values = _pixels(self.shape, inputs)
@@ -199,7 +199,7 @@ class WideResidual:
     widen: int
     base: int
     outputs: int
-    activation: Activation
+    activation: Elementwise
 
     @property
     def inputs(self) -> int:
@@ -227,7 +227,7 @@ class WideResidual:
         last = self.base * self.widen * 4
         return (*found, Parameter((last, self.outputs), last))
 
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
+    def __call__(self, arrays: Weights, inputs: jax.Array) -> jax.Array:
         """Map inputs to outputs."""
         rest = iter(arrays)
         values = _patches(_pixels(self.shape, inputs), 3) @ next(rest)
@@ -238,7 +238,8 @@ class WideResidual:
             if sources != channels or stride > 1:
                 values = active[:, ::stride, ::stride] @ next(rest)
             values = values + branch
-        return self.activation(values).mean(axis=(1, 2)) @ next(rest)
+        last: jax.Array = self.activation(values).mean(axis=(1, 2)) @ next(rest)
+        return last
 
 
 def _patches(values: jax.Array, size: int) -> jax.Array:

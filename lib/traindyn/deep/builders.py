@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
+from traindyn._types import RNG
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import resolve
 from traindyn.deep.connections import Convolution, Dense, Masked, mask_of
-from traindyn.deep.network import RNG, Layer, Network, layer
+from traindyn.deep.network import Layer, Network, layer
 
 __all__ = [
     "convolutional",
     "densenet",
     "drop_edges",
     "fully_connected",
-    "narrow",
     "residual",
     "with_bottlenecks",
 ]
@@ -33,8 +34,8 @@ __all__ = [
 def fully_connected(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """Fully connected network (ZHU (A.4)).
 
@@ -64,8 +65,8 @@ def fully_connected(
 def densenet(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
     read_inputs: bool = True,
 ) -> Network:
     """Network in which every layer reads all earlier ones (ZHU (A.5), (A.6)).
@@ -98,8 +99,8 @@ def densenet(
 def residual(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """Fully connected network whose hidden layers add their inputs to their values (ZHU (A.12)).
 
@@ -138,8 +139,8 @@ def convolutional(
     positions: int,
     kernel: int = 3,
     outputs: int = 1,
-    activation: str | Activation = "tanh",
-    output_activation: str | Activation = "identity",
+    activation: str | Elementwise = "tanh",
+    output_activation: str | Elementwise = "identity",
 ) -> Network:
     """One-dimensional convolutional network with shared weights (ZHU (A.15)).
 
@@ -211,7 +212,7 @@ def drop_edges(network: Network, keep: float, *, rng: RNG) -> Network:
         kept = mask & (generator.random(mask.shape, dtype=np.float32) < keep)
         for row in np.flatnonzero(~kept.any(axis=1)):
             kept[row, generator.choice(np.flatnonzero(mask[row]))] = True
-        layers.append(_masked(one, kept))
+        layers.append(masked(one, kept))
     return Network(network.inputs, tuple(layers), network.readout)
 
 
@@ -251,63 +252,7 @@ def with_bottlenecks(
     mask[rows] = False
     mask[rows, parents] = True
     layers = list(network.layers)
-    layers[depth - 1] = _masked(one, mask)
-    return Network(network.inputs, tuple(layers), network.readout)
-
-
-def narrow(network: Network, sizes: Sequence[int]) -> Network:
-    """Cut the hidden layers of a network down, in the shape that it has.
-
-    Each hidden layer keeps its first neurons. The others are read by nobody; they keep a single
-    edge each, whose weight has no influence. In-degrees, and so the scaling of the sums, are
-    those after the cut: as a function of the other weights this *is* the narrow network, and
-    its values, gradients, kernels and Hessians are the same. Only the number of weights and
-    :attr:`~traindyn.deep.network.Network.width` count the idle neurons.
-
-    Compiling for a new shape takes longer than training a network of a few hundred neurons: a
-    sweep over widths is fast if all its networks live in the shape of the widest.
-
-    Parameters
-    ----------
-    network : Network
-        Not convolutional, not made from a graph, without skip connections.
-    sizes : sequence of int
-        Of the hidden layers; at most what they are.
-
-    Raises
-    ------
-    ValueError
-        If there is one size too many or too few, one is out of range, or a layer is not a
-        matrix or has skip connections.
-
-    Examples
-    --------
-    >>> from traindyn.deep import narrow
-    >>> from traindyn.deep import fully_connected
-    >>> wide = fully_connected([3, 8, 8, 1])
-    >>> network = narrow(wide, [2, 5])
-    >>> network.in_degrees[2], network.in_degrees[1][:5]
-    (array([5]), array([2, 2, 2, 2, 2]))
-    """
-    if len(_validate.listed("sizes", sizes)) != network.depth - 1:
-        raise ValueError(
-            f"sizes must have one entry per hidden layer, {network.depth - 1}, got {len(sizes)}"
-        )
-    kept = [np.ones(network.inputs, dtype=bool)]
-    for depth, (size, degrees) in enumerate(zip(sizes, network.in_degrees)):
-        known = degrees.size
-        size = _validate.integer(f"sizes[{depth}]", size, least=1, most=known)
-        kept.append(np.arange(known) < size)
-    kept.append(np.ones(network.outputs, dtype=bool))
-    layers = []
-    for depth, one in enumerate(network.layers, start=1):
-        if one.skips is not None:
-            raise ValueError(f"network must be without skip connections, layer {depth} has some")
-        mask = mask_of(one.connection)
-        reads = np.concatenate([kept[source] for source in one.sources])
-        new = mask & reads & kept[depth][:, None]
-        new[~kept[depth], np.argmax(mask[~kept[depth]], axis=1)] = True
-        layers.append(_masked(one, new))
+    layers[depth - 1] = masked(one, mask)
     return Network(network.inputs, tuple(layers), network.readout)
 
 
@@ -319,13 +264,14 @@ def _sizes(sizes: Sequence[int], name: str = "sizes") -> tuple[int, ...]:
 
 
 def _functions(
-    depth: int, activation: str | Activation, output_activation: str | Activation
-) -> list[Activation]:
+    depth: int, activation: str | Elementwise, output_activation: str | Elementwise
+) -> list[Elementwise]:
     return [resolve(activation)] * (depth - 1) + [
         resolve(output_activation, name="output_activation")
     ]
 
 
-def _masked(one: Layer, mask: NDArray[Any]) -> Layer:
+def masked(one: Layer, mask: NDArray[Any]) -> Layer:
+    """Return a layer with the connections of a mask alone, of shape (size, fan)."""
     connection = Masked(mask.shape[0], mask.shape[1], jnp.asarray(mask))
     return layer(connection, one.sources, one.activations, which=one.which, skips=one.skips)

@@ -78,14 +78,6 @@ class Connection(Protocol):
         """Inner products of gradients at n points, shape (n, n)."""
 
 
-def transposed(
-    connection: Connection, inputs: jax.Array, sums: jax.Array, weights: jax.Array
-) -> jax.Array:
-    """T_s g by automatic differentiation: the derivative of s . (W . g) in W."""
-    found: jax.Array = jax.vjp(lambda w: connection.apply(w, inputs), weights)[1](sums)[0]
-    return found
-
-
 @partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["size", "fan"])
 @dataclass(frozen=True)
 class Dense:

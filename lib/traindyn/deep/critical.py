@@ -24,15 +24,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.deep.network import RNG
+from traindyn._types import RNG, Array
 from traindyn.linalg import LambdaOperator, top_eigenpairs
 
 __all__ = ["Curvature", "LossHessian"]
 
-Array: TypeAlias = NDArray[np.float64]
 Outputs: TypeAlias = Callable[[Any, Any], Any]
 
 

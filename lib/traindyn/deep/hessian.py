@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,8 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh_tridiagonal
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.deep.activations import derivatives
-from traindyn.deep.network import RNG, Network, forward, read
+from traindyn.deep.network import Network, forward, read
 from traindyn.linalg import LambdaOperator
 
 __all__ = [
@@ -45,8 +46,6 @@ __all__ = [
     "hessian_product",
     "two_layer_eigenvalues",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 _LOOK = 4
 """Lanczos steps between two looks at the Ritz values."""

@@ -8,45 +8,36 @@ The source's numbers come out in the first without biases, which is the default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
-from traindyn.deep.architectures import Architecture, ImageNetwork, Perceptron, WideResidual
+from traindyn._types import RNG, Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import resolve
+from traindyn.deep.architectures import (
+    Architecture,
+    ImageNetwork,
+    Perceptron,
+    Weights,
+    WideResidual,
+)
+from traindyn.deep.differentiated import Batch, Code, Differentiated
 
-__all__ = ["Batch", "Model", "image_network", "perceptron", "wide_resnet"]
+__all__ = ["Model", "image_network", "perceptron", "wide_resnet"]
 
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
-Weights: TypeAlias = tuple[jax.Array, ...]
 Parameterisation: TypeAlias = Literal["ntk", "pytorch"]
-
-SOONER: Any = {"xla_backend_optimization_level": 1}
-"""Options that take a third off the time to compile, which most networks of a book are trained for
-less long than. Convolutions, attention and products of matrices are as fast as without."""
-
-
-class Batch(NamedTuple):
-    """Inputs of a model.
-
-    Attributes
-    ----------
-    inputs : ndarray, shape (n, d)
-    """
-
-    inputs: Array
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Differentiated, Code):
     """An architecture with a parameterisation; the weights are passed to it, never kept.
 
     Made by :func:`perceptron`, :func:`image_network` and :func:`wide_resnet`. With one output,
@@ -124,132 +115,48 @@ class Model:
         """Check inputs, shape (n, d)."""
         return Batch(_validate.finite("inputs", inputs, shape=(None, self.architecture.inputs)))
 
-    def outputs(self, weights: Weights, batch: Batch) -> Array:
-        """Return the outputs, shape (n,), or (n, k) if there are several."""
-        self._check(weights, batch)
-        return np.asarray(_outputs(self, tuple(weights), batch.inputs))
-
-    def gradient(self, weights: Weights, batch: Batch, labels: Array) -> tuple[Array, Weights]:
-        r"""Return residuals, and the gradient of :math:`\frac12 \sum e^2`.
-
-        Parameters
-        ----------
-        weights : tuple of array
-            Where the gradient is taken.
-        batch : Batch
-            Inputs, from :meth:`prepare`.
-        labels : ndarray, shape of the outputs
-            Targets; residuals are outputs less labels.
-
-        Returns
-        -------
-        residuals : ndarray, shape of the outputs
-        gradient : tuple of array
-        """
-        self._check(weights, batch)
-        check_labels(labels, len(batch.inputs), self.architecture.outputs)
-        residuals, gradient = _gradient(self, tuple(weights), batch.inputs, labels)
-        return np.asarray(residuals), gradient
-
-    def descend(self, weights: Weights, gradient: Weights, size: float) -> Weights:
-        """Return new weights, `size` times the gradient lower, in the memory of the gradient.
-
-        Parameters
-        ----------
-        weights, gradient : tuple of array
-            The gradient, if of JAX, must not be used afterwards.
-        size : float
-            By what the gradient is multiplied.
-
-        Returns
-        -------
-        tuple of array
-        """
-        lower: Weights = descended(tuple(weights), tuple(gradient), size)
-        return lower
-
-    def descend_many(
-        self,
-        weights: Weights,
-        batch: Batch,
-        labels: Array,
-        sizes: Array,
-        *,
-        rows: NDArray[np.int64] | None = None,
-        bound: float = np.inf,
-        track: bool = False,
-    ) -> tuple[Weights, int, Array]:
-        """Make a step of each size without a return to Python.
-
-        Parameters
-        ----------
-        weights : tuple of array
-            Where the first step starts.
-        batch : Batch
-            All examples.
-        labels : ndarray, shape of the outputs
-            Targets of all examples.
-        sizes : ndarray, shape (steps,)
-            By what each gradient is multiplied.
-        rows : ndarray of int, shape (steps, b), optional
-            The examples of each step; all of them, unless given.
-        bound : float, optional
-            No step is made from where the mean square of its residuals is not below.
-        track : bool, default False
-            Work out the critical step size of each batch.
-
-        Returns
-        -------
-        weights : tuple of array
-        steps : int
-            Those made.
-        critical_steps : ndarray, shape (steps,)
-            Empty unless tracked.
-        """
-        self._check(weights, batch)
-        check_labels(labels, len(batch.inputs), self.architecture.outputs)
-        now, made, critical = _descended_many(
-            self, track, tuple(weights), batch.inputs, labels, sizes, rows, bound
-        )
-        return now, int(made), np.asarray(critical)[: int(made)]
-
-    def tangent_kernel(self, weights: Weights, batch: Batch) -> Array:
-        """Return the tangent kernel, shape (n k, n k), outputs of one input side by side.
-
-        That of a perceptron is put together layer by layer; other architectures form the
-        gradient of every output, n k times as many numbers as weights.
-        """
-        self._check(weights, batch)
-        return np.asarray(_kernel(self, tuple(weights), batch.inputs))
-
-    def input_gradients(self, weights: Weights, batch: Batch) -> Array:
-        """Return the gradients of the outputs in the inputs, shape (n, d) or (n, k, d)."""
-        self._check(weights, batch)
-        found: Array = np.asarray(_input_gradients(self, tuple(weights), batch.inputs))
-        return found[:, 0] if self.architecture.outputs == 1 else found
-
     @cached_property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         return tuple(one.shape for one in self.architecture.parameters())
 
-    def _check(self, weights: Weights, batch: Batch) -> None:
-        """Refuse other shapes than those of the architecture; entries are the caller's matter."""
+    @property
+    def _code(self) -> tuple[Code, Weights]:
+        return self, ()
+
+    def _check(self, weights: Weights, batch: Batch, labels: Array | None = None) -> None:
         found = tuple(np.shape(w) for w in weights)
         if found != self._shapes:
             raise ValueError(f"weights must have the shapes {self._shapes}, got {found}")
-        check_inputs(batch, self.architecture.inputs)
+        shape, size = np.shape(batch.inputs), self.architecture.inputs
+        if len(shape) != 2 or shape[1] != size:
+            raise ValueError(f"batch.inputs must have shape (any, {size}), got {shape}")
+        if labels is not None:
+            count, outputs = shape[0], self.architecture.outputs
+            wanted = (count,) if outputs == 1 else (count, outputs)
+            if np.shape(labels) != wanted:
+                raise ValueError(f"labels must have shape {wanted}, got {np.shape(labels)}")
 
     def apply(self, weights: Weights, inputs: jax.Array) -> jax.Array:
-        """Return the outputs as :meth:`outputs` does, as a function that JAX differentiates."""
+        """Return the outputs as `outputs` does, as a function that JAX differentiates."""
         scaled = tuple(s * w for s, w in zip(self.scales, weights))
         found = self.architecture(scaled, inputs)
         return found[:, 0] if self.architecture.outputs == 1 else found
+
+    def evaluate(self, fixed: Weights, weights: Weights, inputs: jax.Array) -> jax.Array:
+        """Return the outputs; nothing is fixed."""
+        return self.apply(weights, inputs)
+
+    def gram(self, fixed: Weights, weights: Weights, inputs: jax.Array) -> jax.Array:
+        """Return the tangent kernel, that of a perceptron layer by layer."""
+        if isinstance(self.architecture, Perceptron):
+            return _layered_kernel(self, self.architecture, weights, inputs)
+        return super().gram(fixed, weights, inputs)
 
 
 def perceptron(
     sizes: Sequence[int],
     *,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     biases: bool = False,
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
@@ -282,7 +189,7 @@ def image_network(
     *,
     filter: int = 3,
     outputs: int = 1,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     biases: bool = False,
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
@@ -328,7 +235,7 @@ def wide_resnet(
     widen: int = 1,
     base: int = 16,
     outputs: int = 1,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
     """Make a wide residual network without normalisation.
@@ -369,20 +276,6 @@ def wide_resnet(
     return Model(architecture, parameterisation)
 
 
-def check_inputs(batch: Batch, size: int) -> None:
-    """Refuse a batch of other inputs than those of so many entries."""
-    shape = np.shape(batch.inputs)
-    if len(shape) != 2 or shape[1] != size:
-        raise ValueError(f"batch.inputs must have shape (any, {size}), got {shape}")
-
-
-def check_labels(labels: Array, count: int, outputs: int) -> None:
-    """Refuse labels of another shape than that of the outputs."""
-    wanted = (count,) if outputs == 1 else (count, outputs)
-    if np.shape(labels) != wanted:
-        raise ValueError(f"labels must have shape {wanted}, got {np.shape(labels)}")
-
-
 def _several(name: str, sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
     known = _validate.listed(name, sizes)
     if len(known) < least:
@@ -397,92 +290,6 @@ def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
         raise ValueError(f"shape must be (height, width) or (channels, height, width), got {known}")
     channels, height, width = known if len(known) == 3 else (1, *known)
     return channels, height, width
-
-
-@partial(jax.jit, static_argnums=0, compiler_options=SOONER)
-def _outputs(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
-    return model.apply(weights, inputs)
-
-
-def _slope(model: Model, weights: Weights, inputs: jax.Array, labels: jax.Array) -> Any:
-    def half(now: Weights) -> tuple[jax.Array, jax.Array]:
-        residuals = model.apply(now, inputs) - labels
-        return jnp.sum(residuals**2) / 2, residuals
-
-    gradient, residuals = jax.grad(half, has_aux=True)(weights)
-    return residuals, gradient
-
-
-_gradient = partial(jax.jit, static_argnums=0, compiler_options=SOONER)(_slope)
-
-
-@partial(jax.jit, donate_argnums=1)
-def descended(weights: Weights, gradient: Weights, size: jax.Array | float) -> Weights:
-    """Step down the gradient, whose memory the new weights take: one pass, no allocation."""
-    return tuple(w - size * g for w, g in zip(weights, gradient))
-
-
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=SOONER)
-def _descended_many(model: Model, track: bool, *steps: Any) -> Any:
-    kernel = partial(_gram, model) if track else None
-    return descended_many(partial(_slope, model), kernel, *steps)
-
-
-def descended_many(
-    gradient: Callable[[Weights, jax.Array, jax.Array], tuple[jax.Array, Weights]],
-    kernel: Callable[[Weights, jax.Array], jax.Array] | None,
-    weights: Weights,
-    inputs: jax.Array,
-    labels: jax.Array,
-    sizes: jax.Array,
-    rows: jax.Array | None,
-    bound: jax.Array | float,
-) -> Any:
-    """Step down while mean squares stay below a bound: weights, steps, critical step sizes."""
-
-    def going(state: Any) -> Any:
-        return state[2] & (state[1] < len(sizes))
-
-    def step(state: Any) -> Any:
-        now, made, _, critical = state
-        chosen = slice(None) if rows is None else rows[made]
-        residuals, lower = gradient(now, inputs[chosen], labels[chosen])
-        inside = jnp.mean(residuals**2) < bound
-        if kernel is not None:
-            top = jnp.linalg.eigvalsh(kernel(now, inputs[chosen]))[-1]
-            critical = critical.at[made].set(jnp.where(top > 0, residuals.size / top, jnp.inf))
-        # Where the gradient is not finite, zero times it would not be zero.
-        following = tuple(w - jnp.where(inside, sizes[made] * g, 0.0) for w, g in zip(now, lower))
-        return following, made + inside, inside, critical
-
-    none = jnp.zeros(0 if kernel is None else len(sizes))
-    start = (weights, jnp.asarray(0), jnp.asarray(True), none)
-    end, made, _, critical = jax.lax.while_loop(going, step, start)
-    return end, made, critical
-
-
-@partial(jax.jit, static_argnums=0, compiler_options=SOONER)
-def _input_gradients(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
-    def value(point: jax.Array) -> jax.Array:
-        return jnp.atleast_1d(model.apply(weights, point[None])[0])
-
-    gradients: jax.Array = jax.vmap(jax.jacrev(value))(inputs)
-    return gradients
-
-
-def _gram(model: Model, weights: Weights, inputs: jax.Array) -> jax.Array:
-    if isinstance(model.architecture, Perceptron):
-        return _layered_kernel(model, model.architecture, weights, inputs)
-
-    def value(now: Weights, point: jax.Array) -> jax.Array:
-        return jnp.atleast_1d(model.apply(now, point[None])[0])
-
-    rows = jax.vmap(jax.jacrev(value), in_axes=(None, 0))(weights, inputs)
-    flat = [g.reshape(len(inputs) * model.architecture.outputs, -1) for g in rows]
-    return sum((g @ g.T for g in flat), start=jnp.zeros((len(flat[0]), len(flat[0]))))
-
-
-_kernel = partial(jax.jit, static_argnums=0, compiler_options=SOONER)(_gram)
 
 
 def _layered_kernel(

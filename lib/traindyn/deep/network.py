@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,16 +24,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, identity
+from traindyn._types import RNG, Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import identity
 from traindyn.deep.connections import Connection, Dense, Masked
 
 if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["Layer", "Network"]
-
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 
 @partial(
@@ -63,13 +62,14 @@ class Layer:
 
     connection: Connection
     sources: tuple[int, ...]
-    activations: tuple[Activation, ...]
+    activations: tuple[Elementwise, ...]
     scale: Any
     which: Any = None
     skips: Any = None
 
     def value(self, sums: jax.Array, inputs: jax.Array) -> jax.Array:
         """Values of the neurons from their scaled sums."""
+        value: jax.Array
         if self.which is None:
             value = self.activations[0](sums)
         else:
@@ -84,7 +84,7 @@ class Layer:
 def layer(
     connection: Connection,
     sources: Sequence[int],
-    activation: Activation | tuple[Activation, ...],
+    activation: Elementwise | tuple[Elementwise, ...],
     *,
     which: NDArray[np.int64] | None = None,
     skips: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,

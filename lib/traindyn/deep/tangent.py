@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from traindyn.deep.hessian import Array, directions, flatten, prepare
+from traindyn._types import Array
+from traindyn.deep.hessian import directions, flatten, prepare
 from traindyn.deep.network import Network, forward, read
 
 __all__ = ["gradients", "tangent_kernel"]

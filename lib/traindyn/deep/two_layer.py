@@ -6,6 +6,7 @@ from a slightly different exponent. The law has no such limit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +15,9 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, derivatives, resolve
-from traindyn.deep.hessian import Array
+from traindyn._types import Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import derivatives, resolve
 
 __all__ = ["TwoLayerNorm"]
 
@@ -63,7 +65,7 @@ class TwoLayerNorm:
     (0.5, 1.882)
     """
 
-    activation: str | Activation
+    activation: str | Elementwise
     width: float
     square: float = 1.0
 
@@ -111,13 +113,7 @@ class TwoLayerNorm:
         ValueError
             If one is not positive.
         """
-        given = _validate.finite("norms", norms)
-        if np.any(given <= 0):
-            raise ValueError(f"norms must be positive, got {given.min():g}")
-        single = [min(self._neuron(float(t)), 1.0) for t in given.ravel() * np.sqrt(self.width)]
-        none = np.array([self.width * np.log1p(-p) if p < 1 else -np.inf for p in single])
-        found: Array = -np.expm1(none).reshape(given.shape)
-        return found
+        return any_neuron(self._neuron, self.width, norms)
 
     def cdf(self, norms: ArrayLike) -> Array:
         """Distribution function, of the shape of `norms`."""
@@ -137,3 +133,14 @@ class TwoLayerNorm:
         while lacking(top) > 0:
             top *= 2
         return float(optimize.bisect(lacking, 1e-9, top, rtol=1e-12)) / float(np.sqrt(self.width))
+
+
+def any_neuron(neuron: Callable[[float], float], width: float, norms: ArrayLike) -> Array:
+    """Return the probability that one of independent neurons exceeds each norm.
+
+    `neuron` gives that of a single one for a norm times the root of the width.
+    """
+    given = _validate.positives("norms", norms)
+    single = [min(neuron(float(t)), 1.0) for t in given.ravel() * np.sqrt(width)]
+    none = np.array([width * np.log1p(-p) if p < 1 else -np.inf for p in single])
+    return np.asarray(-np.expm1(none).reshape(given.shape))

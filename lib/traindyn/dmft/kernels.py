@@ -52,10 +52,10 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Estimate
 from traindyn.laws import HardSubspace
 from traindyn.parallel import map_replicas
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import MultiIndex, Statistics, decompose, orthonormal
 from traindyn.trajectory import Trajectory
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.dmft.kernels import MeanField
 from traindyn.gaussian import symmetric_sqrt
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import decompose
 
 __all__ = ["OverlapLaw", "overlap_law"]

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, gauss_hermite
 from traindyn.laws import HardSubspace
-from traindyn.problems.base import Array
 from traindyn.problems.multi_index import MultiIndex, decompose
 
 __all__ = ["StableLimit", "stable_limit", "stable_threshold"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 
 class _Field(NamedTuple):

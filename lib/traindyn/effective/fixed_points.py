@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.effective._layout import Layout
 from traindyn.effective.ode import _integrate
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Dynamics, LimitDynamics, require
+from traindyn.problems.base import Dynamics, LimitDynamics, require
 
 __all__ = ["FixedPoint", "find"]
 

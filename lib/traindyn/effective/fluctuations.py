@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.diffusion import LinearDiffusion, van_loan
 from traindyn.effective._layout import Layout
 from traindyn.effective.fixed_points import _STEP, FixedPoint, _jacobian
-from traindyn.gaussian import RNG, symmetric_sqrt
-from traindyn.problems.base import Array
+from traindyn.gaussian import symmetric_sqrt
 from traindyn.trajectory import Trajectory
 
 __all__ = ["LinearNoise", "fixed_point_noise", "linear_noise"]

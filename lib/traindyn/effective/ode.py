@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.effective._layout import Layout
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Dynamics, LimitDynamics, require
+from traindyn.problems.base import Dynamics, LimitDynamics, require
 from traindyn.trajectory import Trajectory
 
 __all__ = ["solve", "solve_limit"]

@@ -36,10 +36,11 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.effective._layout import Layout
-from traindyn.gaussian import RNG, Estimate
+from traindyn.gaussian import Estimate
 from traindyn.problems import chain
-from traindyn.problems.base import Array, Dynamics
+from traindyn.problems.base import Dynamics
 
 __all__ = ["OneStep", "measure"]
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.diffusion import Diffusion
-from traindyn.gaussian import RNG
-from traindyn.problems.base import Array
 from traindyn.trajectory import Trajectory
 
 __all__ = ["Coordinates", "solve"]

@@ -23,18 +23,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array, IntArray
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 from traindyn.trajectory import Trajectory
 
 __all__ = ["Field", "solve", "solve_limit"]
 
-IntArray: TypeAlias = NDArray[np.int64]
 Field: TypeAlias = Callable[[Array, IntArray], Array]
 
 _MOST_SEGMENTS = 10_000

@@ -14,11 +14,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from traindyn._types import Array
 
 __all__ = ["fill", "mirror", "recur"]
-
-Array = NDArray[np.float64]
 
 _HALF_OVER_PI = 0.5 / math.pi
 _FAST = {"contract", "nsz", "nnan", "ninf"}

@@ -18,20 +18,19 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import Activation, Elementwise
 from traindyn.gaussian import gauss_hermite
 from traindyn.kernels.arc_cosine import fill, mirror
 
 __all__ = ["DualMoments", "dual_moments", "hermite_coefficients", "own_moments"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 _ORDER = 120
 _MOST_ORDER = 180

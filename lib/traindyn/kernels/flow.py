@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels.dual import Array
+from traindyn._types import Array
 from traindyn.trajectory import whole_steps
 
 __all__ = ["KernelFlow"]

@@ -30,9 +30,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import Activation
 from traindyn.kernels.arc_cosine import recur
-from traindyn.kernels.dual import Array, dual_moments, own_moments
+from traindyn.kernels.dual import dual_moments, own_moments
 
 __all__ = ["InfiniteWidth", "infinite_width"]
 

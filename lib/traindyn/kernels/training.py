@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
-from traindyn.kernels.dual import Array
+from traindyn._types import Array
 from traindyn.kernels.flow import KernelFlow
 from traindyn.trajectory import Trajectory, whole_steps
 

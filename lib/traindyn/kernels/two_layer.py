@@ -37,20 +37,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.activations import Activation, largest_curvature
-from traindyn.kernels.dual import Array
 from traindyn.kernels.training import Pullback
 
 __all__ = ["Lipschitz", "TwoLayer"]
-
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 _ASCENT_STEPS = 300
 _KEPT = 10

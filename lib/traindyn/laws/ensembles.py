@@ -25,9 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigvalsh_tridiagonal
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 
-Array = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 _Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
 __all__ = ["ENTRIES", "Bidiagonal", "EntryLaw", "wishart_bidiagonal"]

@@ -36,7 +36,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from traindyn import _validate
-from traindyn.laws.weighted import Array, Outliers, WeightedMarchenkoPastur
+from traindyn._types import Array
+from traindyn.laws.weighted import Outliers, WeightedMarchenkoPastur
 
 _MAX_STEPS = 100
 _TOLERANCE = 1e-12

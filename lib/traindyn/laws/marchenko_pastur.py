@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from traindyn import _validate
-
-Array = NDArray[np.float64]
+from traindyn._types import Array
 
 
 class MarchenkoPastur:

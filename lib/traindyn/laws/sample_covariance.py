@@ -25,12 +25,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.laws.weighted import WeightedMarchenkoPastur
-
-Array = NDArray[np.float64]
 
 
 class SampleCovariance:

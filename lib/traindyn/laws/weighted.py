@@ -54,8 +54,8 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 TRACY_WIDOM_MEAN = -1.2065335745820

@@ -33,12 +33,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 import numpy as np
 from numpy.typing import NDArray
 
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
 
-Array: TypeAlias = NDArray[np.float64]
 Matrix = Literal["hessian", "g_matrix"]
 Block: TypeAlias = tuple[int, int]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 MATRICES: tuple[Matrix, Matrix] = ("hessian", "g_matrix")
 

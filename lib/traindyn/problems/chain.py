@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from traindyn.problems.base import Array, Dynamics, Kernel, require
+from traindyn._types import Array
+from traindyn.problems.base import Dynamics, Kernel, require
 
 __all__ = ["Chain", "direct", "reduced"]
 

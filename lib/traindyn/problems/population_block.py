@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["PopulationBlock"]
 

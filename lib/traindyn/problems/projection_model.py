@@ -39,18 +39,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._compiled import FAST
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
-from traindyn.problems.base import MATRICES, RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems import _mixtures
+from traindyn.problems.base import MATRICES, Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import _pick
 
 __all__ = ["Local", "Point", "ProjectionModel", "Statistics"]
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
-
-# Directions of R_perp below this share of the largest are rounding noise to `embed`.
-_RANK_TOLERANCE = 1e-13
 
 
 class Local(NamedTuple):
@@ -249,8 +245,7 @@ class ProjectionModel:
 
     def _placed(self, uniform: Array, noise: Array) -> Sample:
         """Scale standard normal noise in place and add the means."""
-        labels = np.searchsorted(np.cumsum(self.weights), uniform, side="right")
-        labels = np.minimum(labels, self.weights.size - 1).astype(np.int64)
+        labels = _mixtures.components(self.weights, uniform)
         noise /= math.sqrt(self.precision)
         noise[:, : self.directions] += self.centres[labels]
         return Sample(noise, labels)
@@ -364,19 +359,13 @@ class ProjectionModel:
         generator = _validate.generator("rng", rng)
         K, freedom = self.width, self.dimension - self.directions
         m = generator.standard_normal((K, self.directions)) / math.sqrt(self.dimension)
-        if freedom < K:
-            factor = generator.standard_normal((K, freedom))
-        else:
-            factor = np.tril(generator.standard_normal((K, K)), -1)
-            factor += np.diag(np.sqrt(generator.chisquare(freedom - np.arange(K))))
+        factor = _mixtures.draw_factor(K, freedom, generator)
         return Statistics(m, factor @ factor.T / self.dimension, self.scalars.copy())
 
     def embed(self, statistics: Statistics) -> tuple[ProjectionModel, Point]:
         """Return a problem of dimension k + rank(R_perp) and a point with these statistics."""
         m, R_perp, s = self._checked_statistics(statistics)
-        values, vectors = np.linalg.eigh(R_perp)
-        kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
-        x = np.hstack([m, vectors[:, kept] * np.sqrt(values[kept])])
+        x = np.hstack([m, _mixtures.factor(R_perp)])
         if x.shape[1] == 0:
             x = np.zeros((self.width, 1))
         return replace(self, dimension=x.shape[1]), Point(x, s)
@@ -559,9 +548,7 @@ class ProjectionModel:
             semi-definite.
         """
         m, R_perp, s = self._checked_statistics(statistics)
-        # R_perp = S S with S = Q U gives R_perp = U^T U, also where R_perp is singular.
-        upper = np.triu(np.linalg.qr(symmetric_sqrt(R_perp), mode="r"))
-        return m.copy(), upper, s.copy()
+        return m.copy(), _mixtures.upper_factor(R_perp), s.copy()
 
     def reduced_statistics(self, state: tuple[Array, ...]) -> Statistics:
         """Statistics of a reduced state (leading axes allowed)."""
@@ -604,7 +591,7 @@ def _table(function: Any, axes: int) -> Callable[..., Array]:
 def _direct(slope: Any) -> Callable[..., None]:
     """One step in full dimension: one uniform for the component, then d normals."""
 
-    @njit(nogil=True, fastmath=_FAST, error_model="numpy")
+    @njit(nogil=True, fastmath=FAST, error_model="numpy")
     def step(state: Any, constants: Any, rng: np.random.Generator, step_size: float) -> None:
         x, s = state
         cumulative, centres, deviation, ridge = constants

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from traindyn._compiled import FAST
 from traindyn.problems.multi_index import MultiIndex
 
 __all__ = ["Codes", "codes", "descend", "gradient", "split"]
@@ -28,9 +29,6 @@ _MOST_NEURONS = 8
 """Beyond, a matrix product makes better use of the processor than rows do."""
 _FLUSH = 256
 """Rows summed in the precision of the inputs before they are added in double."""
-
-# Reordering sums is allowed, assuming finite numbers is not: divergence must be seen.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def codes(problem: MultiIndex) -> Codes | None:
@@ -83,7 +81,7 @@ def _loss(code: int, parameter: float, y: float, f: float) -> tuple[float, float
     return max(f, 0.0) + math.log1p(small) - y * f, share - y
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _pass(
     x: Any, y: Any, theta: Any, biases: Any, scaled: Any, known: Codes, out: Any, descend: bool
 ) -> float:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import RNG, Array, IntArray
 from traindyn.parallel import Progress, map_ordered, reporter
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.chain import Chain
 from traindyn.problems.loops import loop_of
 from traindyn.trajectory import Trajectory, whole_steps
 
 __all__ = ["OnDivergence", "Stop", "drawn", "run", "run_replicas"]
 
-IntArray: TypeAlias = NDArray[np.int64]
 Stop: TypeAlias = Callable[[Any], ArrayLike]
 OnDivergence: TypeAlias = Literal["raise", "stop"]
 

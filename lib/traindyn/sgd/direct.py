@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn._types import RNG
 from traindyn.parallel import Progress
 from traindyn.problems import chain
-from traindyn.problems.base import RNG, Dynamics, require
+from traindyn.problems.base import Dynamics, require
 from traindyn.sgd import _loop
 from traindyn.sgd._loop import OnDivergence, Stop
 from traindyn.trajectory import Trajectory

@@ -33,17 +33,17 @@ from numpy.typing import ArrayLike, DTypeLike
 from threadpoolctl import ThreadpoolController
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
 from traindyn.parallel import Progress, map_replicas, reporter
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import Data, MultiIndex, Statistics, orthonormal
 from traindyn.sgd import _fused
 from traindyn.trajectory import Trajectory, stack, whole_steps
 
-__all__ = ["Run", "Stop", "learnt", "run", "run_replicas"]
+__all__ = ["Criterion", "Run", "learnt", "run", "run_replicas"]
 
 _Block: TypeAlias = Callable[[slice], tuple[float, Any]]
-Stop: TypeAlias = Callable[[Array, Array], bool]
+Criterion: TypeAlias = Callable[[Array, Array], bool]
 """``stop(overlap, gram)``, of shapes (m, k) and (m, m), looked at after every step."""
 
 _BLOCK_BYTES = 2**21
@@ -81,7 +81,7 @@ class Run(NamedTuple):
     step: int
 
 
-def learnt(level: float = 0.5) -> Stop:
+def learnt(level: float = 0.5) -> Criterion:
     """Stop once some neuron's cosine with the target's directions exceeds a level.
 
     Parameters
@@ -103,7 +103,7 @@ def run(
     *,
     step_size: float,
     null: ArrayLike | None = None,
-    stop: Stop | None = None,
+    stop: Criterion | None = None,
     first_step: int = 0,
     rule: Rule | None = None,
     snapshots: bool = False,
@@ -201,7 +201,7 @@ def _descend(
     *,
     step_size: float,
     null: ArrayLike | None,
-    stop: Stop | None,
+    stop: Criterion | None,
     first_step: int = 0,
     rule: Rule | None = None,
     snapshots: bool = False,
@@ -288,7 +288,7 @@ def run_replicas(
     replicas: int,
     rng: RNG,
     null: ArrayLike | None = None,
-    stop: Stop | None = None,
+    stop: Criterion | None = None,
     rule: Rule | None = None,
     dtype: DTypeLike = np.float32,
     workers: int | None = None,

@@ -22,16 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.problems.base import (
-    MATRICES,
-    Array,
-    Block,
-    Factors,
-    Matrix,
-    Problem,
-    Sample,
-    require,
-)
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Block, Factors, Matrix, Problem, Sample, require
 
 _CHUNK_BYTES = 2**19
 """Features or projections of one step over samples: small enough to stay in cache until used."""

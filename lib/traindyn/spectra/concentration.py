@@ -35,8 +35,9 @@ import numpy as np
 import scipy.optimize
 
 from traindyn import _validate, gaussian
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Block, Matrix, Problem
+from traindyn.problems.base import Block, Matrix, Problem
 from traindyn.spectra import blocks
 from traindyn.spectra.population import nodes
 

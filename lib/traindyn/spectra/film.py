@@ -30,17 +30,9 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from traindyn import _validate, linalg, parallel
+from traindyn._types import RNG, Array
 from traindyn.linalg import LambdaOperator, Spectrum
-from traindyn.problems.base import (
-    MATRICES,
-    RNG,
-    Array,
-    Block,
-    Matrix,
-    Problem,
-    Sample,
-    require,
-)
+from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample, require
 from traindyn.spectra import blocks as block_operators
 from traindyn.spectra.blocks import FactorSource, WeightedGram
 from traindyn.trajectory import Trajectory

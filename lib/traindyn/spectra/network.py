@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate, linalg
+from traindyn._types import Array
 from traindyn.dmft.kernels import hard_basis
-from traindyn.problems.base import Array, Factors
+from traindyn.problems.base import Factors
 from traindyn.problems.multi_index import Data, MultiIndex
 from traindyn.spectra.blocks import FullMatrix, WeightedGram
 

@@ -16,17 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from traindyn import _validate, gaussian
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import (
-    MATRICES,
-    Array,
-    Block,
-    Factors,
-    Matrix,
-    Problem,
-    Sample,
-    require,
-)
+from traindyn.problems.base import MATRICES, Block, Factors, Matrix, Problem, Sample, require
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.spectra import blocks
 

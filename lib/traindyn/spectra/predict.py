@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from traindyn import _validate, parallel
+from traindyn._types import Array
 from traindyn.gaussian import Rule
 from traindyn.laws import WeightedMarchenkoPastur
-from traindyn.problems.base import MATRICES, Array, Block, Matrix, Problem, require
+from traindyn.problems.base import MATRICES, Block, Matrix, Problem, require
 from traindyn.spectra.population import Embedding
 from traindyn.trajectory import Trajectory
 

@@ -166,3 +166,8 @@ def test_bad_input() -> None:
         taylor.gradient(start[:1], batch, np.zeros(2))
     with pytest.raises(ValueError, match="inputs"):
         taylor.prepare(np.ones((2, 3)))
+    other = deep.perceptron([3, 4, 1]).prepare(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="batch must have shapes that fit the model"):
+        taylor.outputs(start, other)
+    with pytest.raises(ValueError, match="batch and labels must have shapes that fit"):
+        taylor.gradient(start, batch, np.zeros(3))

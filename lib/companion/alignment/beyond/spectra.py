@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Block, Matrix
 from traindyn.problems.k_gmm._moments import coefficients
 
 __all__ = ["LimitSpectra", "leading_coefficients", "limit_spectra"]

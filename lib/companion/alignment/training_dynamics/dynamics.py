@@ -14,8 +14,9 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, softmax
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, symmetric_sqrt
-from traindyn.problems.base import Array, Sample
+from traindyn.problems.base import Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
 from traindyn.problems.k_gmm.mixture import checked
 

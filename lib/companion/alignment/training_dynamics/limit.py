@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 from traindyn.problems.k_gmm.limit import own_probability
 from traindyn.problems.k_gmm.mixture import checked

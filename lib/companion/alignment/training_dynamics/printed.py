@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
-from traindyn.problems.base import Array
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics
 from traindyn.problems.k_gmm.mixture import checked
 

@@ -35,8 +35,8 @@ from scipy.linalg import expm
 from scipy.special import expit
 
 from traindyn import _validate
-from traindyn.gaussian import RNG, Rule, sobol, symmetric_sqrt
-from traindyn.problems.base import Array
+from traindyn._types import RNG, Array
+from traindyn.gaussian import Rule, sobol, symmetric_sqrt
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = ["Escape", "Linearisation", "escape", "linearise"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Matrix
+from traindyn.problems.base import Matrix
 from traindyn.problems.two_layer.alignment import outlier_alignment
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from traindyn import _validate, gaussian
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Matrix
+from traindyn.problems.base import Matrix
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, curvature
 from traindyn.spectra.concentration import Distance, solve_distance
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from traindyn import _validate, relu
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Block, Matrix
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture, checked_point
 
@@ -181,7 +182,7 @@ def fourth_moment_bound(m: ArrayLike, gram: ArrayLike, precision: float) -> floa
     """
     precision = _validate.positive_or_infinite("precision", precision)
     means, square = _means_and_gram(m, gram)
-    return float(relu.fourth_moment(means, square / precision))
+    return float(_fourth_moment(means, square / precision))
 
 
 def output_fluctuation(problem: TwoLayerMixture, point: Point) -> Array:
@@ -294,7 +295,7 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
     if i == j == K:
         covariance = np.broadcast_to(gram, (*means.shape, means.shape[1]))
         feature = relu.second_moment(means, covariance) - _outer(felt, felt)
-        fourth, scale = relu.fourth_moment(means, covariance), 1.0
+        fourth, scale = _fourth_moment(means, covariance), 1.0
     else:
         i, j = _validate.pair("block", block, most=K - 1)
         _validate.positive("problem.precision", problem.precision)
@@ -302,7 +303,7 @@ def remainder_bound(problem: TwoLayerMixture, matrix: Matrix, point: Point, bloc
         found = relu.wedge(point.W[i], point.W[j], centroids, problem.precision)
         feature = found.second - found.probability[:, None, None] * _outer(centroids, centroids)
         line = (np.square(centroids).sum(axis=1) * problem.precision) ** 0.5
-        fourth = relu.fourth_moment(line[:, None], np.ones((1, 1))) / problem.precision**2
+        fourth = _fourth_moment(line[:, None], np.ones((1, 1))) / problem.precision**2
         scale = abs(float(point.v[i] * point.v[j]))
     gaps = np.linalg.norm(feature, ord=2, axis=(-2, -1))
     return scale * float(problem.weights @ (at_centroids * gaps + swing * np.sqrt(fourth)))
@@ -375,3 +376,13 @@ def _centroids(problem: TwoLayerMixture, point: Point) -> Array:
 
 def _outer(x: Array, y: Array) -> Array:
     return np.asarray(x[..., :, None] * y[..., None, :])
+
+
+def _fourth_moment(means: Array, covariance: Array) -> Array:
+    r"""Fourth moment :math:`E|U|^4` of Gaussian vectors, shapes (..., K) and (..., K, K).
+
+    .. math:: (|m|^2 + \mathrm{tr}\, S)^2 + 2\, \mathrm{tr}\, S^2 + 4\, m \cdot S m.
+    """
+    square = np.square(means).sum(axis=-1) + np.trace(covariance, axis1=-2, axis2=-1)
+    along = (means[..., :, None] * covariance * means[..., None, :]).sum(axis=(-2, -1))
+    return np.asarray(square**2 + 2 * np.square(covariance).sum(axis=(-2, -1)) + 4 * along)

@@ -17,8 +17,9 @@ from scipy.special import ndtr
 
 from companion.alignment.xor_population_matrices import expansions
 from traindyn import _validate, relu
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Block, Matrix
+from traindyn.problems.base import Block, Matrix
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.two_layer import curvature
 from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture, checked_point

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.problems.base import Array, Factors
+from traindyn._types import Array
+from traindyn.problems.base import Factors
 
 __all__ = ["before_gap", "outside", "within_edge"]
 

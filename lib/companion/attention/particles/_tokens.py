@@ -2,16 +2,14 @@ r"""The checks that tokens and their masses are put to."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["group_masses", "unit_tokens"]
 
-Array: TypeAlias = NDArray[np.float64]
 _UNIT = 1e-8
 
 

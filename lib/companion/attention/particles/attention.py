@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numba
 import numpy as np
@@ -24,6 +24,7 @@ from scipy.integrate import DOP853
 
 from companion.attention.particles._tokens import group_masses, unit_tokens
 from traindyn import _validate
+from traindyn._types import RNG, Array
 
 __all__ = [
     "Attention",
@@ -35,8 +36,6 @@ __all__ = [
     "random_tokens",
 ]
 
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 # SciPy's method of order eight; nodes are not needed, the field is autonomous.
 _STAGES = np.vstack([DOP853.A[1:], DOP853.B])
 _FIFTH, _THIRD = DOP853.E5, DOP853.E3

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from companion.attention.particles.attention import Head
 from traindyn import _validate
+from traindyn._types import RNG, Array
 
 __all__ = ["random_head"]
 
-Array: TypeAlias = NDArray[np.float64]
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
-Panel: TypeAlias = Literal["A", "B", "C", "D"]
+HeadPanel: TypeAlias = Literal["A", "B", "C", "D"]
 
 
-def random_head(panel: Panel, dimension: int, *, rng: RNG) -> Head:
+def random_head(panel: HeadPanel, dimension: int, *, rng: RNG) -> Head:
     r"""Draw the matrices of a head.
 
     Entries have variance one over the dimension, whatever the ensemble: the notes give no

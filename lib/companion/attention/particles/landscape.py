@@ -12,16 +12,13 @@ their cross-ratios do not change at all.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from companion.attention.particles._tokens import unit_tokens
+from traindyn._types import Array
 
 __all__ = ["consensus_hessian", "cross_ratios"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def consensus_hessian(tokens: ArrayLike) -> Array:

@@ -14,15 +14,14 @@ degree l grows at :math:`\frac{l (l + d - 2)}\beta I_{l + \nu}(\beta) / I_\nu(\b
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import quad, solve_ivp
 from scipy.special import betainc
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["cluster_time", "equiangular", "growth_rate", "opposite_share", "pair_time"]
-
-Array = NDArray[np.float64]
 
 
 def _speed(missing: Array, beta: float, n: int) -> Array:

@@ -12,19 +12,17 @@ modified Bessel functions.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.fft import irfft, rfft
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["circle_flow", "poisson_order"]
 
-Array: TypeAlias = NDArray[np.float64]
 # Of the largest coefficient; the upper third of the modes must stay below it.
 _RESOLVED = 1e-7
 # With fewer there is no upper third.

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from companion.attention.particles.attention import FeedForward
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["euler_error", "neural_ode", "residual_network"]
 
-Array: TypeAlias = NDArray[np.float64]
 Layers: TypeAlias = FeedForward | Callable[[float], FeedForward]
 
 _PRECISION = {"rtol": 1e-11, "atol": 1e-13, "method": "DOP853"}

@@ -26,9 +26,10 @@ from math import log, pi, sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "DEPARTURE_RATE",
@@ -44,7 +45,6 @@ __all__ = [
     "triple_exactly",
 ]
 
-Array = NDArray[np.float64]
 Series: TypeAlias = tuple[Fraction, ...]
 Polynomial: TypeAlias = dict[tuple[int, int], Fraction]
 

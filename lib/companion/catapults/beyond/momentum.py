@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.maps import Fate, Orbit
 
 __all__ = ["critical_kernel", "heavy_ball", "heavy_ball_fate"]
-
-Array = NDArray[np.float64]
 
 _LOST = 1e12
 

@@ -20,17 +20,16 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import RELU
 from traindyn.catapults.two_layer import Weights
 from traindyn.kernels.dual import dual_moments, own_moments
 
-__all__ = ["KernelEntries", "Parameterisation", "kernel_entries", "pytorch_start"]
+__all__ = ["Convention", "KernelEntries", "kernel_entries", "pytorch_start"]
 
-Array = NDArray[np.float64]
-Parameterisation: TypeAlias = Literal["ntk", "ntk, zero biases", "ntk, normal biases", "pytorch"]
+Convention: TypeAlias = Literal["ntk", "ntk, zero biases", "ntk, normal biases", "pytorch"]
 
 
 class KernelEntries(NamedTuple):
@@ -52,7 +51,7 @@ class KernelEntries(NamedTuple):
 
 def kernel_entries(
     depth: int,
-    parameterisation: Parameterisation = "ntk",
+    parameterisation: Convention = "ntk",
     *,
     width: int | None = None,
     dimension: int | None = None,

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["OneExample", "QuadraticModel", "Run", "printed_kernel_step"]
-
-Array = NDArray[np.float64]
 
 _LOST = 1e100
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.maps import Orbit, iterate
 
 __all__ = ["SignClass", "kernel_step", "sign_classes", "top_kernel_scale"]
-
-Array = NDArray[np.float64]
 
 
 class SignClass(NamedTuple):

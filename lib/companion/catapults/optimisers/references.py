@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["KernelRegression", "kernel_regression"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

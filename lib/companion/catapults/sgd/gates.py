@@ -13,10 +13,11 @@ from math import erfc, exp, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "GateOrbit",
@@ -25,8 +26,6 @@ __all__ = [
     "gate_orbit",
     "train_one_by_one",
 ]
-
-Array = NDArray[np.float64]
 
 
 class GateRun(NamedTuple):

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.catapults.spikes import leading_eigenpairs
 from traindyn.catapults.training import Observer, Trainable, Training
 
 __all__ = ["History", "Match", "history", "match", "snapshots"]
-
-Array = NDArray[np.float64]
 
 
 class History(NamedTuple):

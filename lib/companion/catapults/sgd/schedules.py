@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["triangular"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def triangular(low: float, high: float, *, period: int, steps: int) -> Array:

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, resolve
-from traindyn.deep.architectures import Arrays, Parameter
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import resolve
+from traindyn.deep.architectures import Parameter, Weights
 from traindyn.deep.models import Model, Parameterisation, image_shape
 
 __all__ = ["Transformer", "vision_transformer"]
@@ -43,7 +44,7 @@ class Transformer:
     heads: int
     depth: int
     outputs: int
-    activation: Activation
+    activation: Elementwise
 
     @property
     def inputs(self) -> int:
@@ -59,7 +60,7 @@ class Transformer:
         first = [Parameter((read, m), read), Parameter((tokens, m), 1)]
         return (*first, *(block * self.depth), Parameter((m, self.outputs), m))
 
-    def __call__(self, arrays: Arrays, inputs: jax.Array) -> jax.Array:
+    def __call__(self, arrays: Weights, inputs: jax.Array) -> jax.Array:
         """Map inputs to outputs."""
         rest = iter(arrays)
         c, h, w = self.shape
@@ -98,7 +99,7 @@ def vision_transformer(
     heads: int = 4,
     depth: int = 2,
     outputs: int = 1,
-    activation: str | Activation = "relu",
+    activation: str | Elementwise = "relu",
     parameterisation: Parameterisation = "ntk",
 ) -> Model:
     """Make a small vision transformer.

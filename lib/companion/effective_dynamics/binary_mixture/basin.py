@@ -28,7 +28,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit, ndtr
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer.thresholds import BINARY_RIDGE
 
 __all__ = ["critical_weight", "success_slope"]

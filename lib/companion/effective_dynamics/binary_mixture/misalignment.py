@@ -27,7 +27,7 @@ import numpy as np
 
 from companion.effective_dynamics.binary_mixture.ring import ring
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, consistent
 
 __all__ = ["misalignment", "sustained"]

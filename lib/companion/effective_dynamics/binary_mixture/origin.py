@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
 __all__ = ["origin_response"]

@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from companion.effective_dynamics.binary_mixture.preactivation import negative_probability_bound
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
@@ -22,7 +21,6 @@ __all__ = [
     "printed_gradient_covariance",
     "printed_kink_response",
     "printed_loss",
-    "printed_negative_probability",
 ]
 
 
@@ -70,8 +68,3 @@ def printed_exponential_moment_bound(
     precision = _validate.positive("precision", precision)
     gram = _validate.non_negative("square - m**2", square - m**2)
     return math.exp(slope * m + 0.5 * slope**2 * gram / precision)
-
-
-def printed_negative_probability(m: float, square: float, *, precision: float) -> float:
-    """Probability that an input is not answered by BGJ Lemma 10.2: its bound, as an equality."""
-    return negative_probability_bound(m, square, precision=precision)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.finite_equilibria import (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.spiked.matrix import need_order_two
 from traindyn.problems.spiked.tensor import SpikedTensor
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import Diffusion
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array
 from traindyn.problems.spiked.equilibria import informative
 from traindyn.problems.spiked.tensor import Point, SpikedTensor, Statistics
 
 __all__ = [
     "as_printed",
-    "printed_critical_ridge",
     "printed_diverging_equator",
     "printed_double",
     "printed_drift",
@@ -127,11 +126,6 @@ def printed_ridge_equator(*, c_delta: float, ridge: float) -> Statistics:
     c_delta = _validate.non_negative("c_delta", c_delta)
     ridge = _validate.non_negative("ridge", ridge)
     return Statistics(np.zeros(()), np.asarray(c_delta - 0.5 * ridge))
-
-
-def printed_critical_ridge(*, c_delta: float) -> float:
-    r"""Return :math:`\alpha_c(2) = 2 c_\delta` of BGJ Section 7.1, for :math:`4 c_\delta`."""
-    return 2.0 * _validate.non_negative("c_delta", c_delta)
 
 
 def printed_diverging_equator(problem: SpikedTensor, scaled_signal: float) -> Diffusion:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_simpson, quad
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import Diffusion
-from traindyn.problems.base import Array
 
 __all__ = ["critical_window", "critical_window_cdf", "critical_window_moment"]
 

@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, optimize
 
 from traindyn import _validate
-from traindyn.gaussian import RNG
-from traindyn.problems.base import Array
+from traindyn._types import RNG, Array
 
 __all__ = [
     "MaxMargin",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from companion.foundations.implicit_bias.margin import MaxMargin
 from companion.foundations.implicit_bias.separable import Classifier
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["printed_drift_pieces", "printed_step_size"]
 

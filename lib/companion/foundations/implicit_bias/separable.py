@@ -26,7 +26,7 @@ from scipy import integrate, special
 
 from companion.foundations.implicit_bias.margin import signed
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.trajectory import Trajectory
 
 __all__ = [

@@ -30,8 +30,7 @@ from scipy import special
 
 from companion.foundations.interpolation.smoothing import PowerKernel, ball_volume
 from traindyn import _validate
-from traindyn.gaussian import RNG
-from traindyn.problems.base import Array
+from traindyn._types import RNG, Array
 
 __all__ = [
     "LocalDesign",

@@ -16,7 +16,7 @@ from scipy import special
 from scipy.spatial import KDTree
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = [
     "PowerKernel",

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from companion.foundations.random_matrices.resolvent import Array, imaginary_height
+from companion.foundations.random_matrices.resolvent import imaginary_height
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = [
     "printed_azuma_tail",

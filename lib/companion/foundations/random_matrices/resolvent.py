@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-
-Array = NDArray[np.float64]
+from traindyn._types import Array
 
 __all__ = [
     "azuma_tail",

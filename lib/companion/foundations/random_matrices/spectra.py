@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 
 __all__ = ["sample_covariance_eigenvalues", "spectral_distance"]
-
-Array = NDArray[np.float64]
 
 
 def sample_covariance_eigenvalues(samples: ArrayLike) -> Array:

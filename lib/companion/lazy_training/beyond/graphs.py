@@ -40,8 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, identity, resolve
-from traindyn.deep.connections import Metric, transposed
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import identity, resolve
+from traindyn.deep.connections import Connection, Metric
 from traindyn.deep.network import Layer, Network
 from traindyn.deep.network import layer as make_layer
 
@@ -155,7 +156,7 @@ def vertex_layers(graph: nx.DiGraph) -> list[list[Hashable]]:
     return [sorted(layer, key=order.__getitem__) for layer in nx.topological_generations(graph)]
 
 
-def from_graph(graph: nx.DiGraph, *, activation: str | Activation = "tanh") -> Network:
+def from_graph(graph: nx.DiGraph, *, activation: str | Elementwise = "tanh") -> Network:
     """Network on a directed acyclic graph (ZHU Section 2.2).
 
     Inputs and outputs of the network are in the order in which the graph lists them. Outputs are
@@ -435,7 +436,7 @@ def _hidden_neurons(graph: nx.DiGraph) -> int:
     return sum(graph.in_degree(v) > 0 and graph.out_degree(v) > 0 for v in graph)
 
 
-def _activation(graph: nx.DiGraph, v: Hashable, default: Activation) -> Activation:
+def _activation(graph: nx.DiGraph, v: Hashable, default: Elementwise) -> Elementwise:
     own = graph.nodes[v].get("activation")
     if own is not None:
         return resolve(own)
@@ -513,10 +514,18 @@ class Edges:
     ) -> jax.Array:
         """V itself, one entry per weight."""
         zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        return transposed(self, inputs, a, zero) + transposed(self, b, delta, zero)
+        return _transposed(self, inputs, a, zero) + _transposed(self, b, delta, zero)
 
     def gram(self, inputs: jax.Array, deltas: jax.Array) -> jax.Array:
         """Inner products of gradients at n points."""
         zero = jnp.zeros(self.parameters, dtype=inputs.dtype)
-        gradients = jax.vmap(lambda g, delta: transposed(self, g, delta, zero))(inputs, deltas)
+        gradients = jax.vmap(lambda g, delta: _transposed(self, g, delta, zero))(inputs, deltas)
         return gradients @ gradients.T
+
+
+def _transposed(
+    connection: Connection, inputs: jax.Array, sums: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """T_s g by automatic differentiation: the derivative of s . (W . g) in W."""
+    found: jax.Array = jax.vjp(lambda w: connection.apply(w, inputs), weights)[1](sums)[0]
+    return found

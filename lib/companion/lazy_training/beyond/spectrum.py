@@ -20,19 +20,18 @@ then all eigenvalues are bounded, by the largest :math:`\lambda_+` over z with
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, derivatives, resolve
+from traindyn._types import Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import derivatives, resolve
 
 __all__ = ["TwoLayerSpectrum"]
 
-Array: TypeAlias = NDArray[np.float64]
 _REACH = 10.0
 """Standard deviations of z that are integrated over."""
 _NODES = 8001
@@ -65,7 +64,7 @@ class TwoLayerSpectrum:
     """
 
     def __init__(
-        self, activation: str | Activation, square: float = 1.0, *, signs: bool = False
+        self, activation: str | Elementwise, square: float = 1.0, *, signs: bool = False
     ) -> None:
         self._activation = resolve(activation)
         self.square = _validate.positive("square", square)

@@ -32,10 +32,11 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.deep.activations import derivatives
 from traindyn.deep.connections import Dense, Masked
-from traindyn.deep.hessian import QUICKLY, Array, directions
-from traindyn.deep.network import RNG, Network, forward, read
+from traindyn.deep.hessian import QUICKLY, directions
+from traindyn.deep.network import Network, forward, read
 
 __all__ = [
     "HessianBlocks",

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.deep.activations import ACTIVATIONS, derivatives, identity
 from traindyn.deep.connections import mask_of
-from traindyn.deep.network import RNG, Network, forward, read
+from traindyn.deep.network import Network, forward, read
 
 __all__ = [
     "IncomingNorms",
@@ -38,8 +39,6 @@ __all__ = [
     "matrix_variances",
     "relu_gradient_moment",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

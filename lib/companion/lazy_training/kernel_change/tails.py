@@ -10,13 +10,11 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from traindyn import _validate
 
 __all__ = ["printed_series_threshold", "series_threshold", "series_variance"]
-
-Array = NDArray[np.float64]
 
 
 def series_variance(matrices: ArrayLike) -> float:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.deep.hessian import Array, flatten
+from traindyn._types import Array
+from traindyn.deep.hessian import flatten
 from traindyn.deep.network import Network, forward, read
 from traindyn.deep.tangent import tangent_kernel
 

@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.kernels.dual import Array
+from traindyn._types import Array
 from traindyn.kernels.training import Linearisable, Pullback
 
 __all__ = [

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from companion.lazy_training.lazy.constants import LazyConstants
 from traindyn import _validate
-from traindyn.kernels.dual import Array
+from traindyn._types import Array
 
 __all__ = ["printed_deviation_scale", "printed_linearisation_gap"]
 

@@ -7,20 +7,20 @@ the supremum. For two layers the supremum itself and its law are known.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from traindyn import _validate
-from traindyn.deep.activations import Activation, derivatives, resolve
+from traindyn._types import RNG, Array
+from traindyn.activations import Elementwise
+from traindyn.deep.activations import derivatives, resolve
 from traindyn.deep.hessian import HessianNorms, hessian_norms, two_layer_eigenvalues
-from traindyn.deep.network import RNG, Network
+from traindyn.deep.network import Network
+from traindyn.deep.two_layer import any_neuron
 
 __all__ = ["BallNorms", "hessian_ball", "two_layer_exceedance", "two_layer_supremum"]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def two_layer_supremum(
 
 
 def two_layer_exceedance(
-    activation: str | Activation, width: float, radius: float, norms: ArrayLike
+    activation: str | Elementwise, width: float, radius: float, norms: ArrayLike
 ) -> Array:
     r"""Probability that the supremum of the Hessian norm over a ball exceeds given norms.
 
@@ -245,9 +245,6 @@ def two_layer_exceedance(
     >>> bool(np.abs(gap).max() < 1e-9)
     True
     """
-    given = _validate.finite("norms", norms)
-    if np.any(given <= 0):
-        raise ValueError(f"norms must be positive, got {given.min():g}")
     radius = _validate.non_negative("radius", radius)
     width = _validate.number("width", width)
     if width < 1:
@@ -273,9 +270,6 @@ def two_layer_exceedance(
         lowest = np.full(2 * half + 1, np.inf)
         for k, less in enumerate(raised):
             np.minimum(lowest, needed[k : k + 2 * half + 1] - less, out=lowest)
-        return min(float(masses @ special.erfc(np.maximum(lowest, 0.0) / np.sqrt(2))), 1.0)
+        return float(masses @ special.erfc(np.maximum(lowest, 0.0) / np.sqrt(2)))
 
-    alone = [single(float(t)) for t in given.ravel() * np.sqrt(width)]
-    none = np.array([width * np.log1p(-p) if p < 1 else -np.inf for p in alone])
-    found: Array = -np.expm1(none).reshape(given.shape)
-    return found
+    return any_neuron(single, width, norms)

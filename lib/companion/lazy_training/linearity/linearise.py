@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.deep.hessian import Array
+from traindyn._types import Array
 from traindyn.deep.network import Network, forward, read
 
 __all__ = ["Linearisation", "linearise"]

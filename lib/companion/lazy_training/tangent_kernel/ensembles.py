@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import Activation
-from traindyn.kernels.dual import Array
 from traindyn.kernels.flow import KernelFlow
 from traindyn.kernels.recursion import infinite_width
 

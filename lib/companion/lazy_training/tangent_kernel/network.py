@@ -25,19 +25,17 @@ input by input, so that the limit of the tangent kernel is :math:`K_\infty \otim
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.activations import Activation
-from traindyn.kernels.dual import Array
 from traindyn.kernels.training import Pullback
 
 __all__ = ["Layer", "Network"]
-
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 
 class Layer(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from companion.lazy_training.tangent_kernel.network import Network
 from traindyn import _validate
-from traindyn.kernels.dual import Array
+from traindyn._types import Array
 
 __all__ = ["printed_tangent_kernel", "printed_weight_movement"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,14 +11,13 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.activations import Activation
 from traindyn.gaussian import gauss_hermite
-from traindyn.kernels.dual import Array
 from traindyn.kernels.recursion import rows
 
 __all__ = ["WidthCorrections", "antipodal_mean", "random_covariances", "width_corrections"]
 
-RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 _MOST_NORMALS = 2**22
 """Drawn at once, of those that random covariances need."""
 

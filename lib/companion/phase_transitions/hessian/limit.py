@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.laws import WeightedMarchenkoPastur
-from traindyn.problems.base import Array
 
 __all__ = ["limit_resolvent", "limit_share", "residue"]
 

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.laws import HardSubspace
-from traindyn.problems.base import Array
 
 __all__ = ["Price", "price"]
 

@@ -22,9 +22,9 @@ from scipy.optimize import least_squares, minimize
 from scipy.special import expit
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.dmft.kernels import hard_basis, solve
 from traindyn.gaussian import Estimate
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index import MultiIndex
 
 __all__ = [

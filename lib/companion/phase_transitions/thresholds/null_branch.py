@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from companion.phase_transitions.thresholds.curve import Thresholds, crossing, crossing_window
 from traindyn import _validate
+from traindyn._types import RNG
 from traindyn.dmft.kernels import hard_basis
 from traindyn.gaussian import gauss_hermite
 from traindyn.laws import HardSubspace
 from traindyn.parallel import map_ordered
-from traindyn.problems.base import RNG
 from traindyn.problems.multi_index import MultiIndex
 from traindyn.sgd import full_batch
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.trajectory import whole_steps
 
 __all__ = [

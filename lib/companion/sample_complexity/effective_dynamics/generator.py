@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["Operators", "evaluate"]
 

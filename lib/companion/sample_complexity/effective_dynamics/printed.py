@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.spiked.tensor import Statistics
 
 __all__ = ["printed_matrix_equilibria", "printed_radius"]

@@ -22,7 +22,7 @@ from scipy.special import gammaln
 
 from companion.sample_complexity.information_exponent.model import SingleIndex
 from traindyn import _validate
-from traindyn.problems.base import RNG, Array
+from traindyn._types import RNG, Array
 
 __all__ = ["GradientErrors", "gradient_errors", "norm_moment", "norm_moment_bound"]
 

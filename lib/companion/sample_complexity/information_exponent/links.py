@@ -23,8 +23,8 @@ from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, gauss_hermite
-from traindyn.problems.base import Array
 
 __all__ = [
     "ABSOLUTE",

@@ -46,8 +46,9 @@ from numpy.typing import ArrayLike
 
 from companion.sample_complexity.information_exponent.links import REACH, line_rule
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import RNG, Array, Kernel
+from traindyn.problems.base import Kernel
 
 __all__ = [
     "Compiled",

@@ -14,7 +14,7 @@ from numba import njit
 from companion.sample_complexity.information_exponent.links import SQUARE, Link, Scalar, line_rule
 from companion.sample_complexity.information_exponent.model import Compiled, DataRule, SingleIndex
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["BinaryMixture", "OnlinePCA", "TeacherStudent", "phase_retrieval"]
 

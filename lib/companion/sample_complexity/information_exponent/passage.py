@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from companion.sample_complexity.information_exponent.model import SingleIndex, Statistics, advance
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.parallel import map_replicas
-from traindyn.problems.base import RNG, Array
 
 __all__ = ["Decomposition", "Passages", "decompose", "passages"]
 

@@ -21,8 +21,8 @@ from scipy.integrate import quad
 from companion.sample_complexity.information_exponent.links import hermite_table, line_rule
 from companion.sample_complexity.information_exponent.model import SingleIndex, Statistics
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import LinearDiffusion
-from traindyn.problems.base import Array
 
 __all__ = [
     "InformationExponent",

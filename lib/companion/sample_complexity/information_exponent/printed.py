@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from companion.sample_complexity.information_exponent.links import Link, coefficients
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["printed_coefficients", "printed_martingale_scale", "printed_norm_moment_bound"]
 

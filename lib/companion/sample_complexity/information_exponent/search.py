@@ -37,7 +37,7 @@ from companion.sample_complexity.information_exponent.population import (
     travel_time,
 )
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 
 __all__ = ["EscapeLaw", "Explosion", "escape_law", "explosion"]
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from traindyn import _validate, gaussian
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn.problems.base import MATRICES, Block, Matrix
 from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.problems.k_gmm.mixture import checked_point, softmax
 from traindyn.problems.population_block import PopulationBlock

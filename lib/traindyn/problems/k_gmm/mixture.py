@@ -20,28 +20,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from traindyn import _validate
+from traindyn._compiled import FAST
+from traindyn._types import RNG, Array, IntArray
 from traindyn.gaussian import Rule, default_rule, symmetric_sqrt
-from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn.problems import _mixtures
+from traindyn.problems.base import Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.loops import loops, repeat
 
 __all__ = ["KGaussianMixture", "Moments", "Point", "Statistics"]
-
-IntArray: TypeAlias = NDArray[np.int64]
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
-
-# Directions of R_perp below this share of the largest are rounding noise to `embed`.
-_RANK_TOLERANCE = 1e-13
 
 
 class Point(NamedTuple):
@@ -252,7 +246,7 @@ class KGaussianMixture:
         """Draw `n` independent (input, label) pairs."""
         n = _validate.integer("n", n, least=1)
         generator = _validate.generator("rng", rng)
-        labels = self._labels(generator.random(n))
+        labels = _mixtures.components(self.weights, generator.random(n))
         return self._placed(labels, generator.standard_normal((n, self.dimension)))
 
     def stream(self, n: int, *, rng: RNG) -> Sample:
@@ -272,17 +266,13 @@ class KGaussianMixture:
         for i in range(n):
             uniform[i] = generator.random()
             generator.standard_normal(out=inputs[i])
-        return self._placed(self._labels(uniform), inputs)
+        return self._placed(_mixtures.components(self.weights, uniform), inputs)
 
     def _placed(self, labels: IntArray, noise: Array) -> Sample:
         """Scale standard normal noise in place and add the means."""
         noise /= math.sqrt(self.precision)
         noise[:, self.support] += self.rows[labels]
         return Sample(noise, labels)
-
-    def _labels(self, uniform: Array) -> IntArray:
-        found = np.searchsorted(np.cumsum(self.weights), uniform, side="right")
-        return np.minimum(found, self.k - 1).astype(np.int64)
 
     def initial(self, *, rng: RNG) -> Point:
         """Draw independent rows from N(0, I_d / d), as in BGHJ Theorem 2.3."""
@@ -426,11 +416,7 @@ class KGaussianMixture:
         generator = _validate.generator("rng", rng)
         k, freedom = self.k, self.dimension - self.k
         parallel = generator.standard_normal((k, k))
-        if freedom < k:
-            factor = generator.standard_normal((k, freedom))
-        else:
-            factor = np.tril(generator.standard_normal((k, k)), -1)
-            factor += np.diag(np.sqrt(generator.chisquare(freedom - np.arange(k))))
+        factor = _mixtures.draw_factor(k, freedom, generator)
         return Statistics(
             parallel @ self.rows.T / math.sqrt(self.dimension), factor @ factor.T / self.dimension
         )
@@ -483,10 +469,7 @@ class KGaussianMixture:
         R_perp = _validate.positive_semidefinite(
             "statistics.R_perp", statistics.R_perp, size=self.k
         )
-        values, vectors = np.linalg.eigh(R_perp)
-        kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
-        orthogonal = vectors[:, kept] * np.sqrt(values[kept])
-        x = np.hstack([self.coordinates(statistics.m), orthogonal])
+        x = np.hstack([self.coordinates(statistics.m), _mixtures.factor(R_perp)])
         return replace(self, dimension=x.shape[1], support=_no_support()), Point(x)
 
     # ------------------------------------------------------------------ effective dynamics
@@ -640,10 +623,8 @@ class KGaussianMixture:
         R_perp = _validate.positive_semidefinite(
             "statistics.R_perp", statistics.R_perp, size=self.k
         )
-        # R_perp = S S with S = Q U gives R_perp = U^T U, also where R_perp is singular.
-        upper = np.linalg.qr(symmetric_sqrt(R_perp), mode="r")
         parallel = np.ascontiguousarray(self.coordinates(statistics.m).T)
-        return parallel, np.triu(upper), np.zeros((4, self.k))
+        return parallel, _mixtures.upper_factor(R_perp), np.zeros((4, self.k))
 
     def reduced_statistics(self, state: tuple[Array, ...]) -> Statistics:
         """Statistics of a reduced state (leading axes allowed)."""
@@ -704,7 +685,7 @@ def softmax(logits: Array) -> Array:
     return np.moveaxis(shifted, 0, -1)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _direct_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
 ) -> None:
@@ -753,7 +734,7 @@ def _direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: An
     repeat(_direct_step, chain, rng, step_size, out)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _reduced_step(
     state: tuple[Array, Array, Array],
     constants: tuple[Any, ...],

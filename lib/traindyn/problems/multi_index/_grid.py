@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.polynomial.hermite_e import hermevander
 
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array
 
 _REACH = 8.6
 """Half-width of the grids; the Gaussian mass beyond it is 1e-17."""
@@ -27,6 +27,15 @@ def midpoint(dim: int, scale: float = 1.0) -> Rule:
     coordinates hold to rounding even for discontinuous ones.
     """
     count = 2 * int(np.ceil(_REACH / (scale * _SPACINGS[dim])))
+    nodes, weights = product_grid(dim, count, least=1e-18)
+    return Rule(nodes, weights / weights.sum())
+
+
+def product_grid(dim: int, count: int, *, least: float) -> tuple[Array, Array]:
+    """Return the points of a grid with `count` points a side, and their masses.
+
+    Points whose mass is below that share of the largest are left out.
+    """
     axis = (np.arange(count) + 0.5) * (2 * _REACH / count) - _REACH
     mass = np.exp(-axis * axis / 2)
     mass /= mass.sum()
@@ -35,8 +44,8 @@ def midpoint(dim: int, scale: float = 1.0) -> Rule:
     for _ in range(dim - 1):
         weights = np.multiply.outer(weights, mass)
     weights = weights.ravel()
-    kept = weights > 1e-18 * weights.max()
-    return Rule(nodes[kept], weights[kept] / weights[kept].sum())
+    kept = weights > least * weights.max()
+    return nodes[kept], weights[kept]
 
 
 def label_functions(labels: Array) -> Array:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.multi_index import _grid
 from traindyn.problems.multi_index.targets import Target
 

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from traindyn import _validate
+from traindyn._types import RNG, Array
 from traindyn.activations import GELU, Activation
 from traindyn.gaussian import Rule, default_rule, sobol, symmetric_sqrt
-from traindyn.problems.base import RNG, Array
 from traindyn.problems.multi_index.losses import Loss, pseudo_huber
 from traindyn.problems.multi_index.targets import Target, phase_retrieval
 

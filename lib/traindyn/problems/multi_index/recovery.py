@@ -22,14 +22,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from traindyn._types import Array
 from traindyn.gaussian import gauss_hermite
-from traindyn.problems.base import Array
+from traindyn.problems.multi_index._grid import product_grid
 from traindyn.problems.multi_index.hardness import decompose
 from traindyn.problems.multi_index.targets import Target, orthonormal
 
 __all__ = ["Recovery", "delta_alg"]
 
-_REACH = 8.6
 _POINTS = {1: 2**17, 2: 1200, 3: 160}
 _CELLS = {1: 3000, 2: 1500, 3: 800}
 _NOISY_CELLS = 800
@@ -113,7 +113,9 @@ def _largest(target: Target, basis: Array, refinement: float) -> tuple[float, Ar
         refinement *= 0.25 if r == 1 else 0.5
     else:
         known, masses = np.zeros((1, target.k)), np.ones(1)
-    grid, weights = _grid(r, refinement)
+    # Midpoint grid of the hard coordinates; symmetric, no node on an axis.
+    count = 2 * max(int(_POINTS[r] * refinement) // 2, 20)
+    grid, weights = product_grid(r, count, least=1e-20)
     offset = grid @ basis.T
     for place, mass in zip(known, masses):
         shares, seconds = _cells(
@@ -135,21 +137,6 @@ class _Shares(NamedTuple):
 
     p: Array
     y: Array
-
-
-def _grid(r: int, refinement: float) -> tuple[Array, Array]:
-    """Midpoint grid of the hard coordinates; symmetric, no node on an axis."""
-    count = 2 * max(int(_POINTS[r] * refinement) // 2, 20)
-    axis = (np.arange(count) + 0.5) * (2 * _REACH / count) - _REACH
-    mass = np.exp(-axis * axis / 2)
-    mass /= mass.sum()
-    nodes = np.stack(np.meshgrid(*[axis] * r, indexing="ij"), axis=-1).reshape(-1, r)
-    weights = mass
-    for _ in range(r - 1):
-        weights = np.multiply.outer(weights, mass)
-    weights = weights.ravel()
-    kept = weights > 1e-20 * weights.max()
-    return nodes[kept], weights[kept]
 
 
 def _cell_count(target: Target, r: int) -> int:

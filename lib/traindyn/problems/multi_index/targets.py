@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.activations import GELU, Activation
-from traindyn.problems.base import Array
 
 __all__ = [
     "Target",
@@ -27,8 +26,6 @@ __all__ = [
     "polynomial",
     "two_layer_teacher",
 ]
-
-Link: TypeAlias = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,8 @@ class Target:
 
     name: str
     k: int
-    signal: Link
-    gradient: Link | None = None
+    signal: Callable[[Array], Array]
+    gradient: Callable[[Array], Array] | None = None
     noise: float = 0.0
     low: float = -np.inf
     high: float = np.inf

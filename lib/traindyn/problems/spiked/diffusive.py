@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import Diffusion, LinearDiffusion
-from traindyn.problems.base import Array
 from traindyn.problems.spiked.tensor import SpikedTensor, Statistics
 
 __all__ = [

@@ -30,15 +30,13 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
+from traindyn._compiled import FAST
+from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import RNG, Array, Kernel
+from traindyn.problems.base import Kernel
 from traindyn.problems.loops import loops, repeat
 
 __all__ = ["Point", "SpikedTensor", "Statistics", "StepMoments"]
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 # Entries of noise tensors held or drawn at a time: one gibibyte of doubles.
 _MOST_ENTRIES = 2**27
@@ -589,7 +587,7 @@ def _matrix(rows: list[list[Any]]) -> Array:
     return np.stack(stacked, axis=-2)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _direct_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
 ) -> None:
@@ -627,7 +625,7 @@ def _direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: An
     repeat(_direct_step, chain, rng, step_size, out)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _reduced_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
 ) -> None:

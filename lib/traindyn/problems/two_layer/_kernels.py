@@ -8,12 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
-from traindyn.problems.base import Array
+from traindyn._compiled import FAST
+from traindyn._types import Array
 from traindyn.problems.loops import _pick, loops, repeat
-
-# Reassociation lets the compiler vectorise sums; NaN and infinity keep their meaning, so
-# that a diverging run is seen as such; for the same reason the kernels divide as NumPy does.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 #: Cumulative weights, centroids (C, d), signs 1 - 2 y (C,), noise deviation, ridge.
 DirectConstants: TypeAlias = tuple[Array, Array, Array, float, float]
@@ -21,7 +18,7 @@ DirectConstants: TypeAlias = tuple[Array, Array, Array, float, float]
 ReducedConstants: TypeAlias = tuple[Array, Array, Array, float, float, float]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def direct_step(
     state: tuple[Array, Array],
     constants: DirectConstants,
@@ -75,7 +72,7 @@ def direct_loop(chain: Any, rng: np.random.Generator, step_size: float, out: Any
     repeat(direct_step, chain, rng, step_size, out)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def reduced_step(
     state: tuple[Array, Array, Array, Array],
     constants: ReducedConstants,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from traindyn import linalg
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array, Matrix
+from traindyn.problems.base import Matrix
 from traindyn.problems.two_layer import curvature
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked, consistent
 

@@ -41,8 +41,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr, ndtri
 
 from traindyn import _validate, gaussian, relu
+from traindyn._types import Array
 from traindyn.gaussian import Rule
-from traindyn.problems.base import MATRICES, Array, Block, Matrix
+from traindyn.problems.base import MATRICES, Block, Matrix
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.two_layer.mixture import Point, TwoLayerMixture
 

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.diffusion import LinearDiffusion
-from traindyn.problems.base import Array
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.equilibria import FixedSet, locate
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array, IntArray
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 
@@ -48,8 +48,6 @@ __all__ = [
     "locate",
     "success_probability",
 ]
-
-IntArray = NDArray[np.int64]
 
 #: Stands for the class of a neuron that vanishes (the source's :math:`I_0`).
 ZERO = -1

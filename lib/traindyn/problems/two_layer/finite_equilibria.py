@@ -14,24 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import root
 
 from traindyn import _validate
+from traindyn._types import Array, IntArray
 from traindyn.gaussian import Rule
-from traindyn.problems.base import Array
 from traindyn.problems.two_layer import thresholds
 from traindyn.problems.two_layer.equilibria import FixedSet
 from traindyn.problems.two_layer.limit import lines
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 
 __all__ = ["Solved", "good"]
-
-IntArray: TypeAlias = NDArray[np.int64]
-
 
 # Precisions along which fixed points are followed, each warm-started from the one above.
 _FIRST_PRECISION = 1e4

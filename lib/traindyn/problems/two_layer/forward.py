@@ -30,7 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from traindyn import _validate
-from traindyn.problems.base import MATRICES, Array, Block, Factors, Matrix
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Block, Factors, Matrix
 
 __all__ = ["Forward"]
 

@@ -32,8 +32,8 @@ from numba import njit
 from scipy.special import expit, ndtr, ndtri
 
 from traindyn import _validate
+from traindyn._types import Array
 from traindyn.gaussian import Rule, sobol, symmetric_sqrt
-from traindyn.problems.base import Array
 
 if TYPE_CHECKING:
     from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture

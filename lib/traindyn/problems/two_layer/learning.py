@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit, lambertw
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer.equilibria import ZERO, classes
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture, checked
 

@@ -25,25 +25,22 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from traindyn import _validate
-from traindyn.gaussian import Rule, symmetric_sqrt
-from traindyn.problems.base import RNG, Array, Block, Factors, Kernel, Matrix, Sample
+from traindyn._types import RNG, Array, IntArray
+from traindyn.gaussian import Rule
+from traindyn.problems import _mixtures
+from traindyn.problems.base import Block, Factors, Kernel, Matrix, Sample
 from traindyn.problems.two_layer import integrals
 from traindyn.problems.two_layer._kernels import direct_step, reduced_step
 from traindyn.problems.two_layer.forward import Forward
 
 __all__ = ["Point", "Statistics", "TwoLayerMixture"]
-
-IntArray: TypeAlias = NDArray[np.int64]
-
-# Directions of R_perp below this share of the largest are rounding noise to `embed`.
-_RANK_TOLERANCE = 1e-13
 
 
 class Point(NamedTuple):
@@ -268,7 +265,7 @@ class TwoLayerMixture:
         """Draw `n` independent inputs; the label of a draw is the index of its centroid."""
         n = _validate.integer("n", n, least=1)
         generator = _validate.generator("rng", rng)
-        indices = self._indices(generator.random(n))
+        indices = _mixtures.components(self.weights, generator.random(n))
         return self._placed(indices, self._noise(generator, n))
 
     def stream(self, n: int, *, rng: RNG) -> Sample:
@@ -288,7 +285,7 @@ class TwoLayerMixture:
         for step in range(n):
             uniform[step] = generator.random()
             noise[step] = self._noise(generator, 1)[0]
-        return self._placed(self._indices(uniform), noise)
+        return self._placed(_mixtures.components(self.weights, uniform), noise)
 
     def initial(self, *, rng: RNG) -> Point:
         r"""Draw v from N(0, I) and independent neurons from N(0, initial_variance I / N)."""
@@ -297,10 +294,6 @@ class TwoLayerMixture:
         W = generator.standard_normal((self.width, self.dimension))
         W *= math.sqrt(self.initial_variance / self.dimension)
         return Point(v, W)
-
-    def _indices(self, uniform: Array) -> IntArray:
-        found = np.searchsorted(np.cumsum(self.weights), uniform, side="right")
-        return np.minimum(found, self.weights.size - 1).astype(np.int64)
 
     def _noise(self, generator: np.random.Generator, n: int) -> Array:
         if math.isinf(self.precision):
@@ -495,9 +488,7 @@ class TwoLayerMixture:
             semi-definite.
         """
         v, m, R_perp = self._checked_statistics(statistics)
-        values, vectors = np.linalg.eigh(R_perp)
-        kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
-        beside = vectors[:, kept] * np.sqrt(values[kept])
+        beside = _mixtures.factor(R_perp)
         # A neuron without weights is silent: rounding must not wake it.
         beside[np.diag(R_perp) == 0] = 0.0
         W = np.hstack([m, beside])
@@ -533,11 +524,7 @@ class TwoLayerMixture:
         scale = self.initial_variance / self.dimension
         v = generator.standard_normal(width)
         m = math.sqrt(scale) * generator.standard_normal((width, self.signal))
-        if freedom < width:
-            factor = generator.standard_normal((width, freedom))
-        else:
-            factor = np.tril(generator.standard_normal((width, width)), -1)
-            factor += np.diag(np.sqrt(generator.chisquare(freedom - np.arange(width))))
+        factor = _mixtures.draw_factor(width, freedom, generator)
         return Statistics(v, m, scale * (factor @ factor.T))
 
     def _checked_statistics(self, statistics: Statistics) -> Statistics:
@@ -704,8 +691,7 @@ class TwoLayerMixture:
             semi-definite.
         """
         v, m, R_perp = self._checked_statistics(statistics)
-        # R_perp = S S with S = Q U gives R_perp = U^T U, also where R_perp is singular.
-        upper = np.triu(np.linalg.qr(symmetric_sqrt(R_perp), mode="r"))
+        upper = _mixtures.upper_factor(R_perp)
         return v.copy(), m.copy(), upper, np.zeros((4, max(self.width, self.signal)))
 
     def reduced_statistics(self, state: tuple[Array, ...]) -> Statistics:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from traindyn import _validate
-from traindyn.problems.base import Array
+from traindyn._types import Array
 from traindyn.problems.two_layer.mixture import Statistics, consistent
 
 __all__ = ["covariance"]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from traindyn._types import Array
 from traindyn.diffusion import LinearDiffusion
-from traindyn.problems.base import Array
 from traindyn.problems.two_layer import diffusive, limit, preactivation
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
 

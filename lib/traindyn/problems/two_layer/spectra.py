@@ -24,7 +24,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from traindyn import _validate
-from traindyn.problems.base import MATRICES, Array, Matrix
+from traindyn._types import Array
+from traindyn.problems.base import MATRICES, Matrix
 from traindyn.problems.two_layer.curvature import weight
 from traindyn.problems.two_layer.thresholds import XOR_RIDGE, xor_critical_ridge
 

@@ -126,6 +126,21 @@ def test_feature_excess_against_quadrature():
     assert np.abs(feature_excess(m, gram, precision) - wanted)[off].min() > 0.01
 
 
+def test_fourth_moment_is_exact_and_bounds_the_rectified_one():
+    """Against Gauss-Hermite, exact for quartics; the control loses the cross term."""
+    rng = np.random.default_rng(7)
+    root, mean = rng.standard_normal((3, 3)), rng.standard_normal(3)
+    rule = gaussian.gauss_hermite(3, 5)
+    y = mean + rule.nodes @ root.T
+    found = expansions.fourth_moment_bound(mean, root @ root.T, 1.0)
+    wanted = rule.expect(np.sum(y**2, axis=1) ** 2)
+    assert found == pytest.approx(wanted, rel=1e-12)
+    assert abs(found - 4 * mean @ root @ root.T @ mean - wanted) > 0.1
+    fine = gaussian.sobol(3, 2**14, rng=0)
+    rectified = np.maximum(mean + fine.nodes @ root.T, 0.0)
+    assert fine.expect(np.sum(rectified**2, axis=1) ** 2) < found
+
+
 def test_fourth_moment_needs_the_lengths():
     """BGHJ Lemma 4.2: the printed bound fails for long neurons, whatever its constant."""
     for constant in (3.0, 100.0):

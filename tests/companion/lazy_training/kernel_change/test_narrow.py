@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
+from companion.lazy_training.kernel_change.narrow import narrow
 from traindyn import deep
 
 
@@ -15,7 +16,7 @@ def test_the_same_function() -> None:
     """Values, kernel and Hessian norm, whatever the idle weights."""
     rng = np.random.default_rng(0)
     small = deep.densenet([3, 4, 5, 2])
-    wide = deep.narrow(deep.densenet([3, 9, 6, 2]), [4, 5])
+    wide = narrow(deep.densenet([3, 9, 6, 2]), [4, 5])
     matrices = small.unpack(rng.standard_normal(small.parameters))
     arrays = [rng.standard_normal(np.shape(a)) for a in wide.unpack(np.zeros(wide.parameters))]
     # What the layers read: the inputs, then hidden layers of 9 and 6 neurons.
@@ -45,8 +46,8 @@ def test_bad_arguments() -> None:
     """Each error names what is wrong."""
     network = deep.densenet([3, 9, 6, 2])
     with pytest.raises(ValueError, match="one entry per hidden layer, 2, got 1"):
-        deep.narrow(network, [4])
+        narrow(network, [4])
     with pytest.raises(ValueError, match=r"sizes\[1\] must be"):
-        deep.narrow(network, [4, 7])
+        narrow(network, [4, 7])
     with pytest.raises(ValueError, match="without skip connections"):
-        deep.narrow(deep.residual([2, 2, 2, 1]), [1, 1])
+        narrow(deep.residual([2, 2, 2, 1]), [1, 1])

@@ -6,17 +6,8 @@ wrong one. Every formula below is written from the source's text, without the li
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from companion.effective_dynamics.binary_mixture.printed import (
-    printed_exponential_moment_bound,
-    printed_gradient_covariance,
-    printed_kink_response,
-    printed_loss,
-    printed_negative_probability,
-)
 from companion.effective_dynamics.pca.printed import (
-    printed_critical_ridge,
     printed_diverging_equator,
     printed_double,
     printed_drift,
@@ -26,12 +17,9 @@ from companion.effective_dynamics.pca.printed import (
     printed_volatility,
 )
 from traindyn.problems.spiked import Point, SpikedTensor, Statistics
-from traindyn.problems.two_layer import Statistics as TwoLayer
-from traindyn.problems.two_layer import TwoLayerMixture, limit
-from traindyn.problems.two_layer import printed as printed_two_layer
-from traindyn.problems.two_layer.equilibria import FixedSet
 
 M, R2, SIGNAL, RIDGE = 0.6, 0.8, 1.7, 0.3
+
 SQUARE = M**2 + R2
 
 
@@ -86,9 +74,8 @@ def test_informative_points():
 
 
 def test_ridge_on_the_equator():
-    """BGJ Section 7.1: u2 = c - alpha/2, provided alpha < alpha_c(2) = 2 c."""
+    """BGJ Section 7.1: u2 = c - alpha/2."""
     assert printed_ridge_equator(c_delta=0.9, ridge=0.4).r2 == pytest.approx(0.9 - 0.2)
-    assert printed_critical_ridge(c_delta=0.9) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("k", [3, 4])
@@ -110,71 +97,3 @@ def test_double_blow_up(k):
     np.testing.assert_allclose(law.drift(np.array([m, r])), drift, rtol=1e-12)
     noise = np.diag([2 * k**0.5, 2 * (k * (k - 1)) ** 0.5])
     np.testing.assert_allclose(law.factor(np.array([m, r])), noise, rtol=1e-12)
-
-
-HERE = TwoLayer(np.array([1.0, -0.7]), np.array([[1.0], [0.8]]), np.array([[0.7, 0.2], [0.2, 0.5]]))
-
-
-def binary(precision=np.inf, ridge=0.1):
-    """Return the binary mixture."""
-    return TwoLayerMixture.binary(2, 100, precision=precision, ridge=ridge)
-
-
-def test_preactivations():
-    """BGJ Lemma 8.1: m_i (1 + Z_i) + Z_i,perp with independent Z_i, and (8.1)."""
-    expected = np.array([[1.0 + 0.7, 0.2], [0.2, 0.64 + 0.5]]) / 2.0
-    found = printed_two_layer.printed_covariance(HERE, precision=2.0)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_exponential_bounds():
-    """BGJ Fact 8.1, exp(theta v m + theta^2 v^2 R / (2 lambda)); the proof of BGJ Lemma 10.2."""
-    theta, v, m, gram, precision = 1.4, -0.6, 0.3, 0.5, 2.0
-    bound = np.exp(theta * v * m + theta**2 * v**2 * gram / (2 * precision))
-    found = printed_exponential_moment_bound(theta * v, m, m**2 + gram, precision=precision)
-    assert found == pytest.approx(bound)
-    missed = np.exp(-(m**2) * precision / (2 * (m**2 + gram)))
-    found = printed_negative_probability(m, m**2 + gram, precision=precision)
-    assert found == pytest.approx(missed)
-
-
-def test_losses():
-    """BGJ Section 8.2: the three values of the loss at fixed points."""
-    ridge = 0.1
-    size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
-    tail = np.log1p(np.exp(-size))
-    values = [np.log(2), 0.5 * (np.log(2) + tail + ridge * size), tail + 2 * ridge * size]
-    found = [printed_loss(FixedSet(binary(), s)) for s in ((-1, -1), (0, 0), (0, 1))]
-    np.testing.assert_allclose(found, values, rtol=1e-12)
-
-
-@pytest.mark.parametrize("m", [[1.0, 0.8], [1.0, -0.8], [-0.5, 0.3]])
-def test_second_moments(m):
-    """BGJ Section 8.3: V between the second-layer weights at infinite precision."""
-    u = HERE._replace(m=np.array(m)[:, None])
-    v, m = HERE.v, np.array(m)
-    own = expit(-v * m)
-    share = np.outer(own, own) if m.prod() < 0 else np.full((2, 2), expit(-v @ m) ** 2)
-    found = printed_gradient_covariance(binary(), u)[:2, :2]
-    np.testing.assert_allclose(found, np.outer(m, m) / 4 * share, rtol=1e-12)
-
-
-def test_diffusion_on_the_circle():
-    """BGJ Proposition 4.3: plus sign before the sum; rank-one noise."""
-    problem, ridge = binary(), 0.1
-    size = np.log(1 - 2 * ridge) - np.log(2 * ridge)
-    a = np.sqrt(size) * np.array([0.6, 0.8])
-    base = FixedSet(problem, (0, 0)).at(a)
-    law = printed_two_layer.printed_around(problem, base)
-    same = (ridge - 2 * ridge**2) * np.tile(np.outer(a, a), (2, 2))
-    swap = ridge * np.kron([[-1, 1], [1, -1]], np.eye(2))
-    np.testing.assert_allclose(law.matrix, swap + same, rtol=1e-10)
-    np.testing.assert_allclose(law.noise, ridge**2 * np.tile(np.outer(a, a), (2, 2)), rtol=1e-10)
-
-
-def test_kink():
-    """BGJ Remark 7: the response of a neuron with m_i = 0 vanishes."""
-    u = HERE._replace(m=np.array([[0.0], [0.8]]))
-    found = printed_kink_response(binary(), u)
-    assert found[0, 0] == 0
-    assert found[1, 0] == pytest.approx(limit.response(binary(), u)[1, 0])
