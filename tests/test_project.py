@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,77 @@ import yaml
 
 #: An action of GitHub's, pinned by commit, with the version behind it.
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict[str, Any]:
+    """The table that describes the package."""
+    text = (root / "pyproject.toml").read_text(encoding="utf8")
+    return dict(tomllib.loads(text)["project"])
+
+
+@pytest.fixture(scope="module")
+def citation(root: Path) -> dict[str, Any]:
+    """How the project is cited."""
+    return dict(yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf8")))
+
+
+def test_names_and_addresses_agree(
+    root: Path, project: dict[str, Any], citation: dict[str, Any]
+) -> None:
+    """Version, licence or repository could differ between the files that state them."""
+    archive = json.loads((root / ".zenodo.json").read_text(encoding="utf8"))
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf8")
+    newest = re.search(r"^## \[(.*?)\]", changes, re.MULTILINE)
+    assert newest is not None
+    versions = {project["version"], str(citation["version"]), archive["version"], newest.group(1)}
+    assert len(versions) == 1
+    assert project["license"] == citation["license"] == archive["license"] == "BSD-3-Clause"
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf8"))
+    check = yaml.safe_load((root / "codecheck.yml").read_text(encoding="utf8"))
+    repository = config["repository"]["url"]
+    assert repository == citation["repository-code"] == check["repository"]
+    assert repository == project["urls"]["Repository"]
+
+
+def test_archive_says_what_the_citation_says(root: Path, citation: dict[str, Any]) -> None:
+    """A reader of the archive could be told of other authors, or of another project."""
+    archive = json.loads((root / ".zenodo.json").read_text(encoding="utf8"))
+    assert archive["title"] == citation["title"]
+    assert archive["description"] == citation["abstract"]
+    assert archive["keywords"] == citation["keywords"]
+    assert archive["upload_type"] == citation["type"] == "software"
+    creators = [creator["name"] for creator in archive["creators"]]
+    assert creators == [author["name"] for author in citation["authors"]]
+    addresses = [work["url"] for work in citation["references"] if "url" in work]
+    assert [work["identifier"] for work in archive["related_identifiers"]] == addresses
+
+
+def test_guides_name_what_exists(root: Path) -> None:
+    """A guide could send people to a file, a target or a claim that is not there."""
+    guides = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
+    text = "\n".join((root / name).read_text(encoding="utf8") for name in guides)
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    code = "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
+    places = {
+        word
+        for word in re.findall(r"[^\s\"'(),=]+", code)
+        if re.search(r"/|\.(cff|json|lock|md|toml|yml)$", word) and "<" not in word
+    }
+    made = {place for place in places if place.startswith(("_build/", ".venv/"))}
+    assert len(places - made) >= 20
+    for place in sorted(places - made):
+        assert (root / place).exists(), place
+    for chapter in re.findall(r"_build/quick/notebooks/(\S+)\.ipynb", code):
+        assert (root / "book" / f"{chapter}.md").is_file(), chapter
+    makefile = (root / "Makefile").read_text(encoding="utf8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    assert {"book", "test"} <= set(re.findall(r"^make ([a-z]+)", code, re.MULTILINE)) <= targets
+    claims = (root / "book" / "claims.toml").read_text(encoding="utf8")
+    mutations = (root / "tests" / "mutation" / "mutations.toml").read_text(encoding="utf8")
+    (claim,) = re.findall(r"traindyn verify (\S+) --seed", code)
+    (mutation,) = re.findall(r"mutate\.py (\S+)", code)
+    assert f'id = "{claim}"' in claims and f'name = "{mutation}"' in mutations
 
 
 def test_readme_lines_draw_its_picture(
@@ -68,6 +141,9 @@ def test_building_leaves_nothing_that_git_sees(root: Path, tmp_path: Path) -> No
     assert left == {"claimbook", "companion", "traindyn", "traindyn.egg-info"}
 
 
+# ------------------------------------------------------------------------- the workflows
+
+
 def workflows(root: Path) -> list[Path]:
     """All workflows."""
     return sorted((root / ".github" / "workflows").glob("*.yml"))
@@ -104,3 +180,28 @@ def test_jobs_may_do_what_they_need(root: Path) -> None:
         "nightly.report": {"contents": "read", "issues": "write"},
         "publish.deploy": {"pages": "write", "id-token": "write"},
     }
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ("vendor.dependabot", "dependabot.yml"),
+        ("vendor.github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+        ("vendor.github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml"),
+    ],
+)
+def test_forms_are_valid(root: Path, schema: str, pattern: str) -> None:
+    """GitHub could refuse a form, and nobody would see it."""
+    files = sorted(map(str, (root / ".github").glob(pattern)))
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_form_of_a_wrong_verdict_lists_the_sources(root: Path) -> None:
+    """A source could be missing from the form."""
+    form = yaml.safe_load((root / ".github/ISSUE_TEMPLATE/wrong-verdict.yml").read_text("utf8"))
+    (source,) = (field for field in form["body"] if field.get("id") == "source")
+    claims = tomllib.loads((root / "book" / "claims.toml").read_text(encoding="utf8"))
+    assert source["attributes"]["options"] == list(claims["sources"])
