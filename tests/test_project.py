@@ -48,6 +48,9 @@ def test_names_and_addresses_agree(
     repository = config["repository"]["url"]
     assert repository == citation["repository-code"] == check["repository"]
     assert repository == project["urls"]["Repository"]
+    places = [*root.glob("*.md"), root / ".github" / "ISSUE_TEMPLATE" / "config.yml"]
+    text = "\n".join(place.read_text(encoding="utf8") for place in places)
+    assert set(re.findall(r"https://github\.com/[\w.-]+/[\w-]+", text)) == {repository}
 
 
 def test_archive_says_what_the_citation_says(root: Path, citation: dict[str, Any]) -> None:
