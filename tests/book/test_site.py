@@ -141,19 +141,6 @@ def test_citation_is_valid(root: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_names_and_addresses_agree(root: Path) -> None:
-    """Version, licence or repository could differ between the files that state them."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["project"]
-    citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf8"))
-    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf8"))
-    check = yaml.safe_load((root / "codecheck.yml").read_text(encoding="utf8"))
-    assert str(citation["version"]) == project["version"]
-    assert citation["license"] == project["license"] == "BSD-3-Clause"
-    repository = config["repository"]["url"]
-    assert repository == citation["repository-code"] == check["repository"]
-    assert repository == project["urls"]["Repository"]
-
-
 def test_codecheck_manifest_is_what_the_build_makes(root: Path) -> None:
     """codecheck.yml could promise files that no build writes."""
     check = yaml.safe_load((root / "codecheck.yml").read_text(encoding="utf8"))
