@@ -342,7 +342,7 @@ def top_eigenpairs(
     tolerance = _validate.positive("tolerance", tolerance)
     if isinstance(operator, DenseOperator) and operator.size <= _DIRECT_SIZE:
         return _direct(operator.dense(), r, tolerance, which)
-    counted = _Counted(operator)
+    counted = CountedOperator(operator)
     r = _validate.integer("r", r, least=1, most=counted.size)
     which = _validate.choice("which", which, ("magnitude", "algebraic"))
     generator = _validate.generator("rng", rng)
@@ -522,10 +522,33 @@ def _unit_size(array: Array, axis: int) -> Array:
     return np.asarray(np.ldexp(array, -np.frexp(largest)[1]))
 
 
-class _Counted:
+class CountedOperator:
     """An operator that counts its products, refuses non-finite ones and rescales extreme ones.
 
-    What it stands for is the operator times two to the power of `exponent`.
+    For iterations: what they see is the operator times two to the power of `exponent`, which is
+    zero but for operators so large or small that squares of their products are not safe.
+
+    Parameters
+    ----------
+    operator : SymmetricOperator
+        Which to multiply with.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows and columns.
+    products : int
+        Operator-vector products spent.
+    exponent : int
+        Known after the first product that is not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from traindyn.linalg import CountedOperator, DenseOperator
+    >>> counted = CountedOperator(DenseOperator(np.eye(3)))
+    >>> counted.matmat(np.ones((3, 2))).sum(), counted.products, counted.exponent
+    (np.float64(6.0), 2, 0)
     """
 
     def __init__(self, operator: SymmetricOperator) -> None:
@@ -535,6 +558,15 @@ class _Counted:
         self.exponent, self._measured = 0, False
 
     def matmat(self, vectors: Array) -> Array:
+        """Product with the columns of `vectors`, shape (size, b), in the unit of `exponent`.
+
+        Raises
+        ------
+        ValueError
+            If the product has another shape or is complex.
+        FloatingPointError
+            If it is not finite.
+        """
         result = self._product(vectors)
         if not self._measured:
             self._measure(result)
@@ -578,7 +610,7 @@ class _BlockKrylov:
 
     def __init__(
         self,
-        operator: _Counted,
+        operator: CountedOperator,
         r: int,
         width: int,
         tolerance: float,

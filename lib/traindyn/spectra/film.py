@@ -286,6 +286,8 @@ def follow(
     r = _validate.integer("r", r, least=1)
     tolerance = _validate.positive("tolerance", tolerance)
     generator = _validate.generator("rng", rng)
+    if not isinstance(frames, Iterable):
+        raise ValueError(f"frames must be a list or a generator, got {frames!r:.60}")
     times: list[float] = []
     rows: dict[str, list[_Frame]] = {}
     starts: dict[str, Array] = {}
