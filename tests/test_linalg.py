@@ -250,6 +250,7 @@ def test_operators_of_other_libraries_are_taken_as_they_are(make: Any) -> None:
     assert linalg.subspace_error(make(matrix), basis) == pytest.approx(error, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("default")  # those of other libraries are not ours
 def test_operators_of_tensors_are_taken_as_they_are() -> None:
     """As hessian-eigenthings has them, in single precision."""
     torch = pytest.importorskip("torch")
