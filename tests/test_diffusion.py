@@ -83,5 +83,7 @@ def test_bad_requests_are_named():
         growing.stationary()
     with pytest.raises(ValueError, match="start must be positive semi-definite"):
         LINE.covariance([1.0], -START)
+    with pytest.raises(ValueError, match="start must be positive semi-definite"):
+        LINE.covariance([1.0], -1e-11 * np.eye(3))
     with pytest.raises(ValueError, match=r"start must have shape \(3, 3\)"):
         LINE.covariance([1.0], np.eye(2))

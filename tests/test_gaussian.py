@@ -121,6 +121,19 @@ def test_symmetric_sqrt_squares_back_also_when_singular() -> None:
     np.testing.assert_allclose(gaussian.symmetric_sqrt(nearly), np.diag([1.0, 0.0]))
 
 
+def test_symmetric_sqrt_knows_no_units() -> None:
+    """A negative covariance was taken for zero where it was small, unless it is a difference."""
+    for scale in (1e-200, 1e-11, 1.0):
+        with pytest.raises(ValueError, match="positive semi-definite"):
+            gaussian.symmetric_sqrt(-scale * np.eye(2))
+        with pytest.raises(ValueError, match="cov must be symmetric"):
+            gaussian.symmetric_sqrt(scale * np.array([[1.0, 0.5], [0.0, 1.0]]))
+        root = gaussian.symmetric_sqrt(scale * np.eye(2))
+        np.testing.assert_allclose(root, np.sqrt(scale) * np.eye(2), rtol=1e-14)
+    left = gaussian.symmetric_sqrt(-1e-11 * np.eye(2), scale=1.0)
+    np.testing.assert_array_equal(left, np.zeros((2, 2)))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

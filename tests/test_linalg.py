@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import eigh, subspace_angles
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from traindyn import linalg
 from traindyn.linalg import DenseOperator, LambdaOperator, SymmetricOperator
@@ -161,14 +163,109 @@ def test_sizes_near_the_number_of_pairs(size: int, r: int) -> None:
         np.testing.assert_allclose(spectrum.eigenvalues, expected, rtol=1e-11, atol=1e-13)
 
 
-def test_scale_of_the_operator_does_not_matter() -> None:
-    """Tolerances are relative: a Hessian of order 1e-12 must converge like one of order 1."""
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-100, 1e-30, 1e30, 1e100, 1e160, 1e300])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_scale_of_the_operator_does_not_matter(scale: float, hidden: bool) -> None:
+    """Tolerances are relative, and no square of a residual may under- or overflow.
+
+    At 1e-160 the residuals of a start were zero in floating point, and its values were returned as
+    converged.
+    """
+    matrix = wishart(300, 600, seed=12)
+    given = as_operator if hidden else np.asarray
+    reference = linalg.top_eigenpairs(given(matrix), 5)
+    scaled = linalg.top_eigenpairs(given(scale * matrix), 5)
+    assert scaled.converged.all()
+    np.testing.assert_allclose(scaled.eigenvalues / scale, reference.eigenvalues, rtol=1e-12)
+    np.testing.assert_allclose(scaled.residuals, reference.residuals, rtol=1e-3, atol=1e-14)
+    basis = np.random.default_rng(1).standard_normal((300, 6))
+    expected = linalg.subspace_error(matrix, basis)
+    assert linalg.subspace_error(given(scale * matrix), basis) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_power_of_two_changes_no_digit() -> None:
+    """Rescaling would otherwise be a source of rounding of its own."""
     matrix = wishart(300, 600, seed=12)
     reference = linalg.top_eigenpairs(as_operator(matrix), 5)
-    for scale in (1e-30, 1e30):
-        scaled = linalg.top_eigenpairs(as_operator(scale * matrix), 5)
-        assert scaled.converged.all()
-        np.testing.assert_allclose(scaled.eigenvalues, scale * reference.eigenvalues, rtol=1e-12)
+    for exponent in (-700, 700):
+        found = linalg.top_eigenpairs(as_operator(np.ldexp(matrix, exponent)), 5)
+        np.testing.assert_array_equal(found.eigenvectors, reference.eigenvectors)
+        expected = np.ldexp(reference.eigenvalues, exponent)
+        np.testing.assert_array_equal(found.eigenvalues, expected)
+
+
+def test_a_small_warm_start_does_not_set_the_scale() -> None:
+    """The first product may be tiny where the operator is not."""
+    values = np.concatenate([[1e120, 1e119], np.full(298, 1e-120)])
+    start = np.eye(300)[:, 5:8]
+    operator = LambdaOperator(300, lambda vectors: values[:, None] * vectors)
+    found = linalg.top_eigenpairs(operator, 2, start=start, width=3)
+    np.testing.assert_allclose(found.eigenvalues, values[:2], rtol=1e-12)
+    assert found.converged.all()
+
+
+class Foreign:
+    """An operator of another library: a shape, and products under one name."""
+
+    def __init__(self, matrix: np.ndarray, **products: Any) -> None:
+        self.shape = matrix.shape
+        vars(self).update(products)
+
+
+def read_only(matrix: np.ndarray) -> Any:
+    """Multiply as JAX does, whose arrays must not be written to."""
+
+    def product(vectors: np.ndarray) -> np.ndarray:
+        image = matrix @ vectors
+        image.flags.writeable = False
+        return image
+
+    return product
+
+
+FOREIGN: dict[str, Any] = {
+    "scipy": lambda a: LinearOperator(a.shape, matvec=lambda v: a @ v, matmat=lambda v: a @ v),
+    "scipy, matvec": lambda a: LinearOperator(a.shape, matvec=lambda v: a @ v),
+    "scipy, of an array": aslinearoperator,
+    "sparse": csr_array,
+    "matmat": lambda a: Foreign(a, matmat=read_only(a)),
+    "matvec": lambda a: Foreign(a, matvec=read_only(a)),
+    "matvec, a column": lambda a: Foreign(a, matvec=lambda v: a @ v[:, None]),
+    # curvlinops has products of tensors under the operator @ alone.
+    "to_scipy": lambda a: Foreign(a, to_scipy=lambda: aslinearoperator(a)),
+}
+
+
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
+def test_operators_of_other_libraries_are_taken_as_they_are(make: Any) -> None:
+    """They were refused for want of an attribute."""
+    matrix = wishart(200, 400, seed=19)
+    expected = linalg.top_eigenpairs(as_operator(matrix), 3)
+    found = linalg.top_eigenpairs(make(matrix), 3)
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-12)
+    assert found.converged.all()
+    assert linalg.as_operator(make(matrix)).matmat(np.eye(200)[:, :2]).shape == (200, 2)
+    basis = np.random.default_rng(20).standard_normal((200, 6))
+    error = linalg.subspace_error(matrix, basis)
+    assert linalg.subspace_error(make(matrix), basis) == pytest.approx(error, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("default")  # those of other libraries are not ours
+def test_operators_of_tensors_are_taken_as_they_are() -> None:
+    """As hessian-eigenthings has them, in single precision."""
+    torch = pytest.importorskip("torch")
+    matrix = wishart(200, 400, seed=19)
+
+    class Curvature:
+        size, device, dtype = 200, torch.device("cpu"), torch.float32
+
+        def matvec(self, vector: Any) -> Any:
+            return torch.tensor(matrix, dtype=torch.float32) @ vector
+
+    found = linalg.top_eigenpairs(Curvature(), 3, tolerance=1e-5)
+    expected = linalg.top_eigenpairs(matrix, 3).eigenvalues
+    np.testing.assert_allclose(found.eigenvalues, expected, rtol=1e-5)
+    assert found.converged.all()
 
 
 def test_running_out_of_products_is_reported() -> None:
@@ -217,6 +314,32 @@ def test_operators_satisfy_the_protocol() -> None:
         (lambda: linalg.subspace_error(np.zeros((3, 3)), np.eye(3)), "matrix must be non-zero"),
         (lambda: linalg.subspace_error(np.eye(3), np.eye(2)), "basis must have 3 rows"),
         (lambda: linalg.alignment(np.ones(2), np.zeros((2, 1))), "basis must not be zero"),
+        (
+            lambda: linalg.top_eigenpairs(1e-13 * np.array([[1.0, 5.0], [0.0, 1.0]]), 1),
+            "operator must be symmetric, got asymmetry 5e-13",
+        ),
+        (
+            lambda: linalg.top_eigenpairs(aslinearoperator(np.ones((3, 2))), 1),
+            r"operator must be square, got shape \(3, 2\)",
+        ),
+        (
+            lambda: linalg.top_eigenpairs(aslinearoperator(1j * np.eye(3)), 1),
+            "operator must be real, got products of type complex128",
+        ),
+        (
+            lambda: linalg.top_eigenpairs(as_operator(1j * np.eye(3)), 1),
+            "operator.matmat must be real, got products of type complex128",
+        ),
+        (
+            lambda: linalg.top_eigenpairs(Foreign(np.eye(3), matvec=lambda v: v[:2]), 1),
+            r"operator.matmat must return shape \(3, 3\), got \(2, 3\)",
+        ),
+        (
+            lambda: linalg.subspace_error(aslinearoperator(np.ones((3, 2))), np.eye(3)),
+            "matrix must be square",
+        ),
+        (lambda: linalg.subspace_error(as_operator(np.eye(3)), np.eye(2)), "must have 3 rows"),
+        (lambda: linalg.as_operator(lambda v: v), "operator must be numeric, got <function"),
     ],
 )
 def test_bad_input_is_named(call: Any, message: str) -> None:
@@ -246,6 +369,16 @@ def test_alignment_is_the_definition() -> None:
     # Wrong variant: inner products with the raw columns, as if they were orthonormal.
     wrong = np.linalg.norm(vectors @ basis, axis=-1) / np.linalg.norm(vectors, axis=-1)
     assert not np.allclose(wrong, expected, rtol=0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_alignment_does_not_depend_on_the_scale(scale: float) -> None:
+    """A short gradient was called zero, and a long one had no norm."""
+    vector, basis = np.random.default_rng(21).standard_normal((2, 20, 3))
+    expected = linalg.alignment(vector.T, basis)
+    np.testing.assert_array_less(0.01, expected)
+    np.testing.assert_allclose(linalg.alignment(scale * vector.T, basis), expected, rtol=1e-12)
+    np.testing.assert_allclose(linalg.alignment(vector.T, scale * basis), expected, rtol=1e-12)
 
 
 def test_subspace_error_is_minimal() -> None:

@@ -282,23 +282,32 @@ def probability_vector(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def symmetric(name: str, value: ArrayLike, *, size: int | None = None) -> Array:
-    """Return `value` as a finite symmetric matrix."""
+def symmetric(name: str, value: ArrayLike, *, size: int | None = None, scale: float = 0.0) -> Array:
+    """Return `value` as a finite symmetric matrix.
+
+    Rounding is relative to the largest entry, or to `scale`: the size of the numbers whose
+    difference the matrix is, such as statistics in units of the means.
+    """
     array = finite(name, value, shape=(size, size))
     if array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} must be square, got shape {array.shape}")
     asymmetry = np.abs(array - array.T).max(initial=0.0)
-    if asymmetry > 1e-12 * max(1.0, np.abs(array).max(initial=0.0)):
+    if asymmetry > 1e-12 * max(scale, np.abs(array).max(initial=0.0)):
         raise ValueError(f"{name} must be symmetric, got asymmetry {asymmetry:.3g}")
     return array
 
 
-def positive_semidefinite(name: str, value: ArrayLike, *, size: int | None = None) -> Array:
-    """Return `value` as a symmetric matrix without negative eigenvalues (up to rounding)."""
-    array = symmetric(name, value, size=size)
+def positive_semidefinite(
+    name: str, value: ArrayLike, *, size: int | None = None, scale: float = 0.0
+) -> Array:
+    """Return `value` as a symmetric matrix without negative eigenvalues, up to rounding.
+
+    Rounding is as in :func:`symmetric`.
+    """
+    array = symmetric(name, value, size=size, scale=scale)
     if array.size:
         eigenvalues = np.linalg.eigvalsh(array)
-        if eigenvalues[0] < -1e-10 * max(1.0, abs(eigenvalues[-1])):
+        if eigenvalues[0] < -1e-10 * max(scale, abs(eigenvalues[-1])):
             raise ValueError(
                 f"{name} must be positive semi-definite, got smallest eigenvalue "
                 f"{eigenvalues[0]:.6g}"

@@ -267,7 +267,7 @@ def _default_rule(dim: int) -> Rule:
     return rule(dim)
 
 
-def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:
+def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6, scale: float = 0.0) -> Array:
     """Symmetric square root of a covariance matrix, singular ones included.
 
     Parameters
@@ -275,8 +275,11 @@ def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:
     cov : array_like, shape (n, n)
         Symmetric positive semi-definite.
     tolerance : float, default 1e-6
-        Negative eigenvalues down to ``-tolerance * max(1, largest)`` are taken for zero.
+        Negative eigenvalues down to ``-tolerance * max(scale, largest)`` are taken for zero.
         The default leaves room for difference quotients at a singular covariance.
+    scale : float, default 0.0
+        Size of the numbers whose difference `cov` is, if it is one: what is left of them may be
+        rounding alone.
 
     Returns
     -------
@@ -297,9 +300,10 @@ def symmetric_sqrt(cov: ArrayLike, *, tolerance: float = 1e-6) -> Array:
            [1., 1.]])
     """
     tolerance = _validate.non_negative("tolerance", tolerance)
-    matrix = _validate.symmetric("cov", cov)
+    scale = _validate.non_negative("scale", scale)
+    matrix = _validate.symmetric("cov", cov, scale=scale)
     values, vectors = np.linalg.eigh(matrix)
-    if values.size and values[0] < -tolerance * max(1.0, values[-1]):
+    if values.size and values[0] < -tolerance * max(scale, values[-1]):
         raise ValueError(
             f"cov must be positive semi-definite, got smallest eigenvalue {values[0]:.6g}"
         )

@@ -17,6 +17,11 @@ simple: at a thousand rows a block of four needs half the products of a block of
 fourteen. A small or moderate matrix given as an array goes to LAPACK instead, which
 cannot miss an eigenvalue.
 
+Operators of other libraries are taken as they are (:func:`as_operator`): those of SciPy, of
+curvlinops and of hessian-eigenthings, and whatever else has a shape and products. Results do not
+depend on the units of an operator: one whose products are extreme is multiplied by a power of two,
+so that no square of a number under- or overflows.
+
 Nothing is accepted on the strength of the iteration's own estimates: the residuals of a
 :class:`Spectrum` come from one last product with the returned vectors. Two safeguards
 protect a warm start that misses a top eigenvector altogether: every start has a random
@@ -28,12 +33,13 @@ out of the random part (by a Chebyshev polynomial of the number of products).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from traindyn import _validate
 from traindyn._types import RNG, Array
@@ -56,6 +62,8 @@ _GUARD_TOLERANCE = 1e-3
 """Relative residual the first unwanted pair must reach, unless the gap before it is wide."""
 _AMPLIFICATION = 1e3
 """How far a missed direction must have outgrown the rest of a random start for a gap to count."""
+_EXTREME = 300
+"""Powers of two beyond which numbers are rescaled: up to it, squares of residuals are safe."""
 
 
 @runtime_checkable
@@ -140,6 +148,115 @@ class LambdaOperator:
         return self._product(vectors)
 
 
+Operator: TypeAlias = Any
+"""What :func:`as_operator` takes."""
+
+
+def as_operator(operator: Operator) -> SymmetricOperator:
+    """Return an operator of this or another library as one whose size and products are known.
+
+    Parameters
+    ----------
+    operator : object
+        One of
+
+        * a :class:`SymmetricOperator`, which is returned as it is;
+        * a symmetric array, or a sparse matrix or array of SciPy;
+        * an object with ``shape`` (n, n) and ``matmat`` or ``matvec``, such as SciPy's
+          ``LinearOperator``, whose products take and return NumPy arrays;
+        * an operator of curvlinops, which has a method ``to_scipy``;
+        * an operator of hessian-eigenthings, with ``size``, ``device``, ``dtype`` and a
+          ``matvec`` of PyTorch's tensors.
+
+        It must be real. Symmetry is the caller's word, but for arrays.
+
+    Returns
+    -------
+    SymmetricOperator
+
+    Raises
+    ------
+    ValueError
+        If `operator` is none of these, not square or complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse.linalg import LinearOperator
+    >>> from traindyn.linalg import as_operator, top_eigenpairs
+    >>> values = np.arange(1.0, 101.0)
+    >>> foreign = LinearOperator((100, 100), matvec=lambda vector: values * vector.ravel())
+    >>> as_operator(foreign).size
+    100
+    >>> top_eigenpairs(foreign, 2).eigenvalues.round(9)
+    array([100.,  99.])
+    """
+    return _as_operator("operator", operator)
+
+
+def _as_operator(name: str, value: Any) -> SymmetricOperator:
+    """Do what :func:`as_operator` says, for an argument of a name."""
+    if not _multiplies(value):
+        return DenseOperator(_validate.symmetric(name, value))
+    if hasattr(value, "to_scipy"):
+        value = value.to_scipy()
+    if sparse.issparse(value):
+        value = sparse.linalg.aslinearoperator(value)
+    if np.issubdtype(_numpy_type(value), np.complexfloating):
+        raise ValueError(f"{name} must be real, got products of type {value.dtype}")
+    if not hasattr(value, "shape") and hasattr(value, "size"):
+        if hasattr(value, "matmat"):
+            own: SymmetricOperator = value
+            return own
+        if hasattr(value, "device"):
+            return LambdaOperator(value.size, _by_tensors(value))
+    _validate.providing(name, value, "shape")
+    shape = tuple(value.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{name} must be square, got shape {shape}")
+    return LambdaOperator(int(shape[0]), _by_arrays(value))
+
+
+def _multiplies(value: Any) -> bool:
+    """Whether something is known by its products, and not as an array."""
+    products = ("matmat", "matvec", "to_scipy")
+    return sparse.issparse(value) or any(hasattr(value, each) for each in products)
+
+
+def _numpy_type(operator: Any) -> np.dtype[Any]:
+    """Type of an operator's products, as far as it says so and NumPy knows it."""
+    try:
+        return np.dtype(getattr(operator, "dtype", None))
+    except TypeError:
+        return np.dtype(np.float64)
+
+
+def _by_arrays(operator: Any) -> Callable[[Array], Array]:
+    """Products with a block by `matmat`, or else with one column after the other."""
+    if hasattr(operator, "matmat"):
+        return lambda block: np.asarray(operator.matmat(block))
+
+    def product(block: Array) -> Array:
+        images = [operator.matvec(np.ascontiguousarray(column)) for column in block.T]
+        return np.stack([np.reshape(image, -1) for image in images], axis=1)
+
+    return product
+
+
+def _by_tensors(operator: Any) -> Callable[[Array], Array]:
+    """Products with a block, column by column, by an operator of PyTorch's tensors."""
+    import torch
+
+    def product(block: Array) -> Array:
+        images = []
+        for column in block.T:
+            vector = torch.tensor(column, dtype=operator.dtype, device=operator.device)
+            images.append(operator.matvec(vector).detach().double().cpu().numpy())
+        return np.stack(images, axis=1)
+
+    return product
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """Some eigenpairs of a symmetric operator, with their quality.
@@ -167,7 +284,7 @@ class Spectrum:
 
 
 def top_eigenpairs(
-    operator: SymmetricOperator | Array,
+    operator: Operator,
     r: int,
     *,
     start: ArrayLike | None = None,
@@ -181,8 +298,9 @@ def top_eigenpairs(
 
     Parameters
     ----------
-    operator : SymmetricOperator or ndarray
-        Known through its products; a small matrix is diagonalised directly.
+    operator : object
+        What :func:`as_operator` takes, such as an array or SciPy's ``LinearOperator``. A small
+        matrix given as an array is diagonalised directly.
     r : int
         Number of pairs, at most the operator's size.
     start : array_like, shape (n, b), optional
@@ -192,7 +310,8 @@ def top_eigenpairs(
         Columns per product, at least the largest multiplicity expected among the wanted
         eigenvalues; ``r + 4`` unless given. A start with more columns is mixed down.
     tolerance : float
-        Bound on ``|A v - theta v| / max |theta|``.
+        Bound on ``|A v - theta v| / max |theta|``. Products in single precision allow about
+        1e-5.
     which : {"magnitude", "algebraic"}
         Largest absolute values (the source's E_k, BGHJ Section 2) or largest values.
     rng : int, SeedSequence or Generator
@@ -204,7 +323,8 @@ def top_eigenpairs(
     Raises
     ------
     ValueError
-        If `r` is larger than the operator or an argument is out of range.
+        If `operator` is none, not square or complex, `r` is larger than it, or an argument is
+        out of range.
     FloatingPointError
         If a product is not finite.
 
@@ -218,12 +338,11 @@ def top_eigenpairs(
     >>> top_eigenpairs(matrix, 2, which="algebraic").eigenvalues
     array([3., 1.])
     """
-    if not hasattr(operator, "matmat"):
-        operator = DenseOperator(_validate.symmetric("operator", operator))
+    operator = _as_operator("operator", operator)
     tolerance = _validate.positive("tolerance", tolerance)
     if isinstance(operator, DenseOperator) and operator.size <= _DIRECT_SIZE:
         return _direct(operator.dense(), r, tolerance, which)
-    counted = _Counted(operator)
+    counted = CountedOperator(operator)
     r = _validate.integer("r", r, least=1, most=counted.size)
     which = _validate.choice("which", which, ("magnitude", "algebraic"))
     generator = _validate.generator("rng", rng)
@@ -242,7 +361,8 @@ def top_eigenpairs(
         eigenvalues, vectors, settled = iteration.run(start, max_products)
     eigenvalues, vectors = eigenvalues[:r], vectors[:, :r]
     images = counted.matmat(vectors)
-    return _spectrum(eigenvalues, vectors, images, tolerance, settled, counted.products)
+    found = _spectrum(eigenvalues, vectors, images, tolerance, settled, counted.products)
+    return replace(found, eigenvalues=np.ldexp(found.eigenvalues, -counted.exponent))
 
 
 def alignment(vectors: ArrayLike, basis: ArrayLike) -> Any:
@@ -275,13 +395,14 @@ def alignment(vectors: ArrayLike, basis: ArrayLike) -> Any:
     array = _validate.finite("vectors", vectors)
     if array.ndim == 0 or array.shape[-1] != columns.shape[0]:
         raise ValueError(f"vectors must have last axis {columns.shape[0]}, got shape {array.shape}")
-    norms = np.linalg.norm(array, axis=-1)
-    if np.any(norms == 0):
+    if not np.all(np.any(array, axis=-1)):
         raise ValueError("vectors must be non-zero, got a zero vector")
+    array = _unit_size(array, axis=-1)
+    norms = np.linalg.norm(array, axis=-1)
     return np.minimum(np.linalg.norm(array @ columns, axis=-1) / norms, 1.0)
 
 
-def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> float:
+def subspace_error(matrix: Operator, basis: ArrayLike) -> float:
     r"""How far a matrix is from acting into a subspace (BGHJ Definition 2.2).
 
     The smallest `eps` such that ``matrix - N`` has its image in the subspace for some
@@ -291,8 +412,9 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
 
     Parameters
     ----------
-    matrix : SymmetricOperator or array_like, shape (n, q)
-        An operator is only multiplied (relative accuracy 1e-6).
+    matrix : array_like, shape (n, q), or operator
+        An operator, any that :func:`as_operator` takes, is only multiplied (relative accuracy
+        1e-6).
     basis : array_like, shape (n, m)
         Columns that span the subspace; they need not be orthonormal or independent.
 
@@ -302,8 +424,10 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
         If the shapes disagree or the matrix is zero.
     """
     columns = _orthonormal("basis", basis)
-    if isinstance(matrix, SymmetricOperator):
-        operator, rows = matrix, matrix.size
+    operator = None
+    if _multiplies(matrix):
+        operator = _as_operator("matrix", matrix)
+        rows = operator.size
     else:
         dense = _validate.finite("matrix", matrix, shape=(None, None))
         rows = dense.shape[0]
@@ -313,11 +437,16 @@ def subspace_error(matrix: SymmetricOperator | ArrayLike, basis: ArrayLike) -> f
     def reject(block: Array) -> Array:
         return block - columns @ (columns.T @ block)
 
-    if isinstance(matrix, SymmetricOperator):
-        squared = LambdaOperator(
-            rows, lambda block: reject(operator.matmat(operator.matmat(reject(block))))
-        )
+    if operator is not None:
         total = abs(top_eigenpairs(operator, 1, tolerance=1e-6).eigenvalues[0])
+        # The square of an extreme operator would under- or overflow.
+        exponent = _exponent(total)
+        total = np.ldexp(total, exponent)
+
+        def image(block: Array) -> Array:
+            return np.ldexp(np.asarray(operator.matmat(block), dtype=np.float64), exponent)
+
+        squared = LambdaOperator(rows, lambda block: reject(image(image(reject(block)))))
         outside = np.sqrt(abs(top_eigenpairs(squared, 1, tolerance=1e-6).eigenvalues[0]))
     else:
         total = np.linalg.norm(dense, 2)
@@ -332,6 +461,9 @@ def _direct(matrix: Array, r: int, tolerance: float, which: Order) -> Spectrum:
     size = matrix.shape[0]
     r = _validate.integer("r", r, least=1, most=size)
     which = _validate.choice("which", which, ("magnitude", "algebraic"))
+    exponent = _exponent(np.abs(matrix).max())
+    if exponent:
+        matrix = np.ldexp(matrix, exponent)
 
     def subset(first: int, last: int) -> tuple[Array, Array]:
         pairs: tuple[Array, Array] = scipy.linalg.eigh(
@@ -348,7 +480,8 @@ def _direct(matrix: Array, r: int, tolerance: float, which: Order) -> Spectrum:
         vectors = np.concatenate([vectors, low_vectors[:, fresh]], axis=1)
     order = _order(values, which)[:r]
     values, vectors = values[order], vectors[:, order]
-    return _spectrum(values, vectors, matrix @ vectors, tolerance, True, 0)
+    found = _spectrum(values, vectors, matrix @ vectors, tolerance, True, 0)
+    return replace(found, eigenvalues=np.ldexp(found.eigenvalues, -exponent))
 
 
 def _bounded_below(matrix: Array, least: float) -> bool:
@@ -377,25 +510,93 @@ def _spectrum(
     )
 
 
-class _Counted:
-    """An operator that counts its products and refuses non-finite ones."""
+def _exponent(size: float) -> int:
+    """Power of two that brings an extreme size near one; zero for all others."""
+    exponent = -int(np.frexp(size)[1])
+    return exponent if size > 0 and abs(exponent) > _EXTREME else 0
+
+
+def _unit_size(array: Array, axis: int) -> Array:
+    """Multiply along an axis by powers of two, so that the largest entry is near one."""
+    largest = np.abs(array).max(axis=axis, keepdims=True, initial=0.0)
+    return np.asarray(np.ldexp(array, -np.frexp(largest)[1]))
+
+
+class CountedOperator:
+    """An operator that counts its products, refuses non-finite ones and rescales extreme ones.
+
+    For iterations: what they see is the operator times two to the power of `exponent`, which is
+    zero but for operators so large or small that squares of their products are not safe.
+
+    Parameters
+    ----------
+    operator : SymmetricOperator
+        Which to multiply with.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows and columns.
+    products : int
+        Operator-vector products spent.
+    exponent : int
+        Known after the first product that is not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from traindyn.linalg import CountedOperator, DenseOperator
+    >>> counted = CountedOperator(DenseOperator(np.eye(3)))
+    >>> counted.matmat(np.ones((3, 2))).sum(), counted.products, counted.exponent
+    (np.float64(6.0), 2, 0)
+    """
 
     def __init__(self, operator: SymmetricOperator) -> None:
         self._operator = operator
-        self.size = int(operator.size)
+        self.size = _validate.integer("operator.size", operator.size, least=1)
         self.products = 0
+        self.exponent, self._measured = 0, False
 
     def matmat(self, vectors: Array) -> Array:
-        self.products += vectors.shape[1]
-        result = np.asarray(self._operator.matmat(vectors), dtype=np.float64)
-        if result.shape != vectors.shape:
-            raise ValueError(
-                f"operator.matmat must return shape {vectors.shape}, got {result.shape}"
-            )
+        """Product with the columns of `vectors`, shape (size, b), in the unit of `exponent`.
+
+        Raises
+        ------
+        ValueError
+            If the product has another shape or is complex.
+        FloatingPointError
+            If it is not finite.
+        """
+        result = self._product(vectors)
+        if not self._measured:
+            self._measure(result)
+        if self.exponent:
+            result = np.ldexp(result, self.exponent)
         # A sum sees every NaN and infinity, without the temporary of np.isfinite.
         if not np.isfinite(result.sum()):
             raise FloatingPointError("operator.matmat must be finite, got NaN or infinite products")
         return result
+
+    def _product(self, vectors: Array) -> Array:
+        self.products += vectors.shape[1]
+        result = np.asarray(self._operator.matmat(vectors))
+        if result.shape != vectors.shape:
+            raise ValueError(
+                f"operator.matmat must return shape {vectors.shape}, got {result.shape}"
+            )
+        if np.iscomplexobj(result):
+            raise ValueError(f"operator.matmat must be real, got products of type {result.dtype}")
+        # It is written to, and that of another library may be read-only.
+        return result.astype(np.float64, copy=not result.flags.writeable)
+
+    def _measure(self, result: Array) -> None:
+        """Choose the exponent by the first product that is not zero."""
+        size = np.abs(result).max(initial=0.0)
+        self._measured = bool(size > 0)
+        if _exponent(size):
+            # A warm start may lie in a space where the operator is small.
+            probe = np.random.default_rng(0).standard_normal((self.size, 1))
+            self.exponent = _exponent(max(size, np.abs(self._product(probe)).max()))
 
 
 class _BlockKrylov:
@@ -409,7 +610,7 @@ class _BlockKrylov:
 
     def __init__(
         self,
-        operator: _Counted,
+        operator: CountedOperator,
         r: int,
         width: int,
         tolerance: float,
@@ -453,6 +654,7 @@ class _BlockKrylov:
     def _first_block(self, start: Array | None) -> Array:
         block = self.generator.standard_normal((self.operator.size, self.width))
         if start is not None:
+            start = _unit_size(start, axis=0)
             norms = np.linalg.norm(start, axis=0)
             warm = start[:, norms > 0] / norms[norms > 0]
             if warm.shape[1] > self.width:

@@ -103,6 +103,10 @@ def test_refusals():
     """A kernel that is none is named by its eigenvalue."""
     with pytest.raises(ValueError, match=r"kernel must be positive semi-definite.*eigenvalue -1$"):
         KernelFlow([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"kernel must be positive semi-definite"):
+        KernelFlow([[-1e-11, 0.0], [0.0, -1e-11]], [1.0, 1.0])
+    with pytest.raises(ValueError, match="kernel must be symmetric"):
+        KernelFlow([[1e-13, 5e-13], [0.0, 1e-13]], [1.0, 1.0])
     with pytest.raises(ValueError, match="kernel must be symmetric"):
         KernelFlow([[1.0, 2.0], [0.0, 1.0]], [1.0, 1.0])
     with pytest.raises(ValueError, match=r"targets must have shape \(7\), got \(4,\)"):

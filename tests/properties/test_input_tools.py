@@ -56,6 +56,7 @@ RECORD = "a record of results: nobody builds it by hand"
 INSIDE = "called by the library at every step, on arrays it has made itself"
 REASONS: dict[str, str] = {
     "activations.Activation.value_and_slope": INSIDE,
+    "linalg.CountedOperator.matmat": INSIDE,
     "linalg.DenseOperator.matmat": INSIDE,
     "linalg.LambdaOperator.matmat": INSIDE,
     "linalg.Spectrum": RECORD,

@@ -15,7 +15,7 @@ from traindyn.effective import ode
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture, multi_index
 from traindyn.sgd import direct
-from traindyn.spectra import blocks, population
+from traindyn.spectra import blocks, density, population
 
 
 def _mixture() -> dict[str, Any]:
@@ -97,6 +97,14 @@ def _linear_noise() -> dict[str, Any]:
 
 
 EXAMPLES: dict[str, Any] = {
+    "spectra.density.Density.smoothed": lambda: (
+        density.estimate(np.diag([1.0, 2.0, 3.0]), rng=1),
+        {"points": [1.0, 2.0], "width": 0.1},
+    ),
+    "spectra.film.follow": lambda: {
+        "frames": [(time, {"a": np.diag([1.0, 2.0, 3.0])}, np.ones(3)) for time in range(2)],
+        "r": 1,
+    },
     "sgd.direct.run_replicas": _replicas,
     "sgd.reduced.run_replicas": _replicas,
     "effective.fluctuations.linear_noise": _linear_noise,
@@ -118,6 +126,7 @@ REASONS: dict[str, str] = {
     "spectra.blocks.operator_of": "the second half of operator, which takes the same bad input",
     "spectra.population.Embedding.sees_inputs": INSIDE,
     "companion.phase_transitions.hessian.conditioning.Seen": RECORD,
+    "spectra.density.Density": RECORD,
     "spectra.film.Film": RECORD,
     "spectra.population.FullPopulation": RECORD,
     "spectra.predict.BlockPrediction": RECORD,

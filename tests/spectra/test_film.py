@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
+from scipy.sparse.linalg import LinearOperator
 
 from traindyn import linalg
 from traindyn.problems import two_layer
@@ -245,3 +246,96 @@ def test_bad_input_is_named() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             film.film(*arguments, **{"r": 3, **changes})  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------- operators that a training yields
+
+
+def path(size: int, frames: int) -> list[np.ndarray]:
+    """Symmetric matrices that change a little from one to the next, with three outliers."""
+    rng = np.random.default_rng(5)
+    noise, change = (each + each.T for each in rng.standard_normal((2, size, size)) / size)
+    outliers = np.diag([3.0, -2.5, 2.0] + [0.0] * (size - 3))
+    return [noise + (1 + t) * outliers + 0.3 * t * change for t in range(frames)]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_follow_matches_lapack(hidden: bool) -> None:
+    """Values, residuals, alignment and kept vectors, of arrays and of SciPy's operators."""
+    matrices, vector = path(150, 4), np.random.default_rng(6).standard_normal(150)
+
+    def given(matrix: np.ndarray) -> Any:
+        return LinearOperator(matrix.shape, matvec=lambda v: matrix @ v) if hidden else matrix
+
+    frames = [(2 * t, {"a": given(m), "b": given(-m)}, vector) for t, m in enumerate(matrices)]
+    seen = film.follow(frames, 3, tolerance=1e-8, keep=True)
+    np.testing.assert_array_equal(seen.times, [0, 2, 4, 6])
+    assert seen.matrices == ("a", "b") and seen.blocks == ((0, 0),)
+    for n, matrix in enumerate(matrices):
+        values, vectors = np.linalg.eigh(matrix)
+        order = np.argsort(-np.abs(values))[:3]
+        expected = linalg.alignment(vector, vectors[:, order])
+        for name, sign in (("a", 1), ("b", -1)):
+            assert seen.converged[name].all() and seen.residuals[name].max() <= 1e-8
+            found = seen.eigenvalues[name][n, 0]
+            np.testing.assert_allclose(found, sign * values[order], rtol=1e-10)
+            assert seen.alignment[name][n, 0] == pytest.approx(float(expected), abs=1e-6)
+            kept = seen.eigenvectors[name][0][n]
+            assert subspace_angles(kept, vectors[:, order]).max() < 1e-5
+    assert film.follow(frames, 3).eigenvectors["a"] == ()
+
+
+def test_follow_looks_before_training_goes_on() -> None:
+    """A model that is changed in place would show its last state at all times."""
+    weights = np.array([4.0, 1.0, 0.5])
+
+    def training() -> Any:
+        for time in range(3):
+            yield time, {"hessian": LinearOperator((3, 3), lambda v: weights * v.ravel())}, None
+            weights[1] += 3.0
+
+    seen = film.follow(training(), 1)
+    np.testing.assert_allclose(seen.eigenvalues["hessian"][:, 0, 0], [4, 4, 7])
+    assert np.isnan(seen.alignment["hessian"]).all()
+
+
+def test_follow_says_where_no_direction_is() -> None:
+    """A gradient or a matrix that vanishes has no alignment, and must not end a run."""
+    frames = [(0, {"a": np.eye(3)}, np.zeros(3)), (1, {"a": np.zeros((3, 3))}, np.ones(3))]
+    seen = film.follow(frames, 1)
+    assert np.isnan(seen.alignment["a"]).all()
+    np.testing.assert_array_equal(seen.eigenvalues["a"][:, 0, 0], [1, 0])
+
+
+def test_follow_warns_of_what_did_not_converge() -> None:
+    """Products in single precision cannot reach a small residual."""
+    matrix = path(200, 1)[0]
+    rough = LinearOperator((200, 200), lambda v: (matrix @ v).astype(np.float32))
+    with pytest.warns(RuntimeWarning, match="3 of 3 eigenpairs of a did not reach"):
+        film.follow([(0, {"a": rough}, None)], 3, tolerance=1e-13)
+    assert film.follow([(0, {"a": rough}, None)], 3, tolerance=1e-5).converged["a"].all()
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ([], "frames must not be empty"),
+        ([(0, np.eye(2))], r"frames\[0\] must be a tuple of time, operators and vector"),
+        ([(0, np.eye(2), None)], r"frames\[0\]\[1\] must map names to operators"),
+        ([(0, {"a": np.ones((2, 3))}, None)], "operator must be square"),
+        ([(0, {"a": np.eye(2)}, np.ones(3))], r"frames\[0\]\[2\] must have size 2, got 3"),
+        ([(0, {"a": np.eye(2)}, None)] * 2, "increasing times, got 0 after 0"),
+        (
+            [(0, {"a": np.eye(2)}, None), (1, {"b": np.eye(2)}, None)],
+            r"same operators at all times, \['a'\], got \['b'\] at time 1",
+        ),
+        (
+            [(0, {"a": np.eye(2)}, None), (1, {"a": np.eye(3)}, None)],
+            "same sizes at all times, got 'a' of size 3 after 2",
+        ),
+    ],
+)
+def test_follow_names_bad_frames(frames: Any, message: str) -> None:
+    """A training that ran for an hour must be told which of its frames is wrong."""
+    with pytest.raises(ValueError, match=message):
+        film.follow(frames, 1)

@@ -170,7 +170,7 @@ def training_block(
         label = problem.labels[index]
         noise = generator.standard_normal((draws, problem.signal))
         seen = problem.centroids[index] + deviation * noise
-        at_step = generator.standard_normal((draws, problem.width)) @ symmetric_sqrt(R)
+        at_step = generator.standard_normal((draws, problem.width)) @ symmetric_sqrt(R, scale=1.0)
         later = generator.standard_normal((draws, problem.width))
         fed = R_end - Phi @ R @ Phi.T
         values, vectors = np.linalg.eigh((fed + fed.T) / 2)

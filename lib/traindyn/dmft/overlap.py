@@ -75,7 +75,8 @@ class OverlapLaw:
         """
         number = _validate.integer("count", count, least=1)
         total, _, size, _ = self.joint.shape
-        root = symmetric_sqrt(self.joint.transpose(0, 2, 1, 3).reshape(total * size, -1))
+        joint = self.joint.transpose(0, 2, 1, 3).reshape(total * size, -1)
+        root = symmetric_sqrt(joint, scale=1.0)
         normal = _validate.generator("rng", rng).standard_normal((number, total * size))
         return np.asarray((normal @ root).reshape(number, total, size))
 

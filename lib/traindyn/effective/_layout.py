@@ -52,7 +52,7 @@ class Layout:
             indices = np.arange(array.size).reshape(array.shape)
             gram = name.startswith("R") and array.ndim == 2
             if gram:
-                _validate.symmetric(f"statistics.{name}", array)
+                _validate.symmetric(f"statistics.{name}", array, scale=1.0)
                 indices = np.minimum(indices, indices.T)
             kept, position = np.unique(indices, return_inverse=True)
             position = self.size + position.reshape(array.shape)

@@ -81,7 +81,7 @@ class LinearNoise:
         draws = generator.standard_normal((self.times.size, replicas, self.start.shape[0]))
         path = [draws[0] @ symmetric_sqrt(self.start)]
         for transition, noise, draw in zip(self.transitions, self.noises, draws[1:], strict=True):
-            path.append(path[-1] @ transition.T + draw @ symmetric_sqrt(noise))
+            path.append(path[-1] @ transition.T + draw @ symmetric_sqrt(noise, scale=1.0))
         return np.stack(path, axis=1)
 
 
@@ -123,7 +123,7 @@ def fixed_point_noise(
     c_delta = _validate.non_negative("c_delta", c_delta)
     layout = Layout(point.statistics)
     noise = c_delta * _validate.symmetric(
-        "volatility", volatility(point.statistics), size=layout.size
+        "volatility", volatility(point.statistics), size=layout.size, scale=1.0
     )
     return LinearDiffusion(layout.names, point.jacobian, noise)
 

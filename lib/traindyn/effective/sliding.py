@@ -179,7 +179,9 @@ def solve_limit(
     grid = _validate.increasing("times", times)
     v = _validate.finite("start.v", start.v, shape=(frame.width,))
     m = _validate.finite("start.m", start.m, shape=(frame.width, frame.dimension))
-    gram = _validate.positive_semidefinite("start.R_perp", start.R_perp, size=frame.width)
+    gram = _validate.positive_semidefinite(
+        "start.R_perp", start.R_perp, size=frame.width, scale=1.0
+    )
     wanted = (frame.width, frame.count)
     chosen = None if signs is None else _validate.finite("signs", signs, shape=wanted).ravel()
 

@@ -78,7 +78,7 @@ class KernelFlow:
         self.samples = _validate.integer("samples", size if samples is None else samples, least=1)
         self.step_size = None if step_size is None else _validate.positive("step_size", step_size)
         values, vectors = np.linalg.eigh(matrix)
-        if values[0] < -_ROUNDING * max(1.0, values[-1]):
+        if values[0] < -_ROUNDING * max(0.0, values[-1]):
             raise ValueError(
                 f"kernel must be positive semi-definite, got smallest eigenvalue {values[0]:.6g}"
             )

@@ -11,6 +11,13 @@ from scipy.optimize import brentq
 from traindyn import _validate
 from traindyn._types import Array
 
+_SMALL = 1 / 256
+"""Ratio from which on the distribution function is a closed form, below it a series."""
+_TERMS = 16
+"""Terms of the series: powers of the root of the ratio, which is at most 1/16."""
+_EXTREME = 300
+"""Powers of two beyond which a variance is taken for the unit of the calculation."""
+
 
 class MarchenkoPastur:
     r"""Eigenvalue law of :math:`\frac1M \sum_i x_i x_i^T`, :math:`x_i \sim N(0, \sigma^2 I_d)`.
@@ -44,6 +51,9 @@ class MarchenkoPastur:
     def __init__(self, ratio: float, variance: float = 1.0) -> None:
         self.ratio = _validate.positive("ratio", ratio)
         self.variance = _validate.positive("variance", variance)
+        exponent = int(np.frexp(self.variance)[1])
+        # A power of two changes no digit; without it products of extreme numbers would vanish.
+        self._unit = 2.0 ** min(max(exponent, -1000), 1000) if abs(exponent) > _EXTREME else 1.0
 
     def __repr__(self) -> str:
         return f"MarchenkoPastur(ratio={self.ratio!r}, variance={self.variance!r})"
@@ -88,10 +98,12 @@ class MarchenkoPastur:
             Of the shape of `x`; infinite at 0 when ``c = 1``.
         """
         points = _validate.finite("x", x)
-        low, high = self.edges
-        inside = np.maximum((points - low) * (high - points), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.sqrt(inside) / (2 * np.pi * self.ratio * self.variance * points)
+        low, high = (edge / self._unit for edge in self.edges)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            points = points / self._unit
+            inside = np.maximum((points - low) * (high - points), 0.0)
+            scale = 2 * np.pi * self.ratio * (self.variance / self._unit)
+            values = np.sqrt(inside) / (scale * points) / self._unit
         if low == 0.0:
             return np.where(points == 0, np.inf, values)
         return np.where(inside > 0, values, 0.0)
@@ -115,14 +127,35 @@ class MarchenkoPastur:
         inner = np.clip(points, low, high)
         # With x = s2 (1 + c + 2 sqrt(c) cos t) the density integrates to elementary functions.
         cosine = np.clip((inner / s2 - 1 - c) / (2 * np.sqrt(c)), -1.0, 1.0)
-        t = np.arccos(cosine)
-        root = np.sqrt(c)
-        # Tail mass above x. The last term is |1 - c| times an angle that grows from 0 to pi.
-        twisted = 2 * np.arctan2(abs(1 - root) * np.sin(t / 2), (1 + root) * np.cos(t / 2))
-        tail = ((1 + c) * t - 2 * root * np.sin(t) - abs(1 - c) * twisted) / (2 * np.pi * c)
-        continuous = (1 - self.atom) - tail
+        continuous = (1 - self.atom) - self._tail(np.arccos(cosine))
         below = np.where(points >= 0, self.atom, 0.0)
         return np.where(points < low, below, np.clip(self.atom + continuous, 0.0, 1.0))
+
+    @property
+    def _narrow(self) -> bool:
+        """Whether the bulk is so narrow, next to where it is, that closed forms cancel."""
+        return not _SMALL <= self.ratio <= 1 / _SMALL
+
+    def _tail(self, t: Array) -> Array:
+        r"""Mass above :math:`\sigma^2 (1 + c + 2 \sqrt c \cos t)`.
+
+        With r the smaller of :math:`\sqrt c` and its inverse, and z = r exp(it), it is
+        :math:`\min(1, 1/c) (t - \psi + (\psi - r \sin t) / r^2) / \pi`, where
+        :math:`\psi = \arg(1 + z)` has the series of the logarithm.
+        """
+        c = self.ratio
+        root = np.sqrt(c)
+        if self._narrow:
+            r = min(root, 1 / root)
+            k = np.arange(2, _TERMS + 1)
+            terms = np.sin(np.multiply.outer(t, k)) * ((-1.0) ** (k + 1) / k)
+            rest = (terms * r ** (k - 2.0)).sum(axis=-1)
+            psi = r * np.sin(t) + r**2 * rest
+            return np.asarray(min(1.0, 1 / c) * (t - psi + rest) / np.pi)
+        # The last term is |1 - c| times an angle that grows from 0 to pi.
+        twisted = 2 * np.arctan2(abs(1 - root) * np.sin(t / 2), (1 + root) * np.cos(t / 2))
+        tail = ((1 + c) * t - 2 * root * np.sin(t) - abs(1 - c) * twisted) / (2 * np.pi * c)
+        return np.asarray(tail)
 
     def quantile(self, share: ArrayLike) -> Array:
         """Smallest x at which the cumulative distribution reaches a share.
@@ -157,9 +190,13 @@ class MarchenkoPastur:
             return low if share <= 0 else high
         middle, half = (low + high) / 2, (high - low) / 2
         # in t, with x = middle - half cos t, the distribution function has no vertical tangent
-        t = brentq(
-            lambda t: float(self.cdf(middle - half * np.cos(t))) - share, 0, np.pi, xtol=1e-14
-        )
+
+        def excess(t: float) -> float:
+            if self._narrow:  # the points themselves may not tell apart what t does
+                return (1 - share) - float(self._tail(np.asarray(np.pi - t)))
+            return float(self.cdf(middle - half * np.cos(t))) - share
+
+        t = brentq(excess, 0, np.pi, xtol=1e-14)
         return float(middle - half * np.cos(t))
 
     def stieltjes(self, z: ArrayLike) -> Any:
@@ -188,8 +225,9 @@ class MarchenkoPastur:
         where = points.real[real]
         if np.any((where >= low) & (where <= high)) or (self.atom > 0 and np.any(where == 0)):
             raise ValueError(f"z must be complex or outside the support [{low:g}, {high:g}]")
-        c, s2 = self.ratio, self.variance
-        w = points.astype(np.complex128)
+        c, s2 = self.ratio, self.variance / self._unit
+        low, high = low / self._unit, high / self._unit
+        w = points.astype(np.complex128) / self._unit
         # This product of roots has the branch cut on the support and grows like z.
         root = np.sqrt(w - low) * np.sqrt(w - high)
         # Two forms of the quadratic's solution. The first cancels nothing, except next to the
@@ -197,7 +235,7 @@ class MarchenkoPastur:
         first, second = s2 * (1 - c) - w - root, s2 * (1 - c) - w + root
         swap = (np.abs(first) < 0.5 * np.abs(second)) & (self.atom > 0)
         result = 2 / np.where(swap, 1.0, first)
-        result = np.where(swap, second / np.where(swap, 2 * c * s2 * w, 1.0), result)
+        result = np.where(swap, second / np.where(swap, 2 * c * s2 * w, 1.0), result) / self._unit
         return result.real if np.isrealobj(points) else result
 
     def stieltjes_derivative(self, z: ArrayLike) -> Any:
@@ -221,9 +259,10 @@ class MarchenkoPastur:
         >>> MarchenkoPastur(0.5).stieltjes_derivative(0.0).round(12)  # 1 / (1 - c)^3
         np.float64(8.0)
         """
-        s, points = self.stieltjes(z), np.asarray(z)
-        c, s2 = self.ratio, self.variance
-        return -s * (1 + c * s2 * s) / (2 * c * s2 * points * s + points + s2 * (c - 1))
+        s, points = self.stieltjes(z) * self._unit, np.asarray(z) / self._unit
+        c, s2 = self.ratio, self.variance / self._unit
+        found = -s * (1 + c * s2 * s) / (2 * c * s2 * points * s + points + s2 * (c - 1))
+        return found / self._unit / self._unit
 
     def is_supercritical(self, spike: float) -> bool:
         r"""Whether a spike leaves the bulk: :math:`\ell > \sqrt c`, or :math:`\ell < -\sqrt c`.

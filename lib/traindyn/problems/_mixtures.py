@@ -41,4 +41,4 @@ def factor(gram: Array) -> Array:
 def upper_factor(gram: Array) -> Array:
     """Return an upper triangular U with U^T U = gram, also where that is singular."""
     # gram = S S with S = Q U.
-    return np.triu(np.linalg.qr(symmetric_sqrt(gram), mode="r"))
+    return np.triu(np.linalg.qr(symmetric_sqrt(gram, scale=1.0), mode="r"))

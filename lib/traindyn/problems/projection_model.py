@@ -374,7 +374,9 @@ class ProjectionModel:
         m, R_perp, s = statistics
         return Statistics(
             _validate.finite("statistics.m", m, shape=(self.width, self.directions)),
-            _validate.positive_semidefinite("statistics.R_perp", R_perp, size=self.width),
+            _validate.positive_semidefinite(
+                "statistics.R_perp", R_perp, size=self.width, scale=1.0
+            ),
             _validate.finite("statistics.s", s, shape=self.scalars.shape),
         )
 
@@ -481,7 +483,8 @@ class ProjectionModel:
             )
         k, count = self.directions, self.weights.size
         # Strictly: cut off at zero, the drift would have the wrong slope there.
-        noise = deviation * rule.nodes[:, k:] @ symmetric_sqrt(R_perp, tolerance=1e-10)
+        root = symmetric_sqrt(R_perp, tolerance=1e-10, scale=1.0)
+        noise = deviation * rule.nodes[:, k:] @ root
         u = (self.centres[:, None, :] + deviation * rule.nodes[:, :k]).reshape(-1, k)
         noise = np.tile(noise, (count, 1))
         scalars = np.broadcast_to(s, (len(u), s.size))

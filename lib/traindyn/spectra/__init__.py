@@ -4,9 +4,10 @@
 :mod:`~traindyn.spectra.film` follows their leading eigenpairs along a trajectory,
 :mod:`~traindyn.spectra.population` integrates their expectations and
 :mod:`~traindyn.spectra.predict` predicts their spectra at finite sample size.
+:mod:`~traindyn.spectra.density` estimates the whole spectrum of any operator, with errors.
 :mod:`~traindyn.spectra.network` has the Hessian of a multi-index network.
 """
 
-from traindyn.spectra import blocks, film, network, population, predict
+from traindyn.spectra import blocks, density, film, network, population, predict
 
-__all__ = ["blocks", "film", "network", "population", "predict"]
+__all__ = ["blocks", "density", "film", "network", "population", "predict"]

@@ -16,12 +16,15 @@ Memory: the sample itself, and per worker three d x d arrays and the Krylov basi
 leading eigenvectors of every chain. Eigenvectors of earlier times are kept only when asked for.
 
 The alignments are those that MDL Theorems 13.3 and 13.6 are about.
+
+:func:`film` is for the problems of this library, whose blocks it knows. :func:`follow` takes what
+any other training hands it: at each time the operators, of this library or another one.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from traindyn import _validate, linalg, parallel
 from traindyn._types import RNG, Array
-from traindyn.linalg import LambdaOperator, Spectrum
+from traindyn.linalg import LambdaOperator, Operator, Spectrum
 from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample, require
 from traindyn.spectra import blocks as block_operators
 from traindyn.spectra.blocks import FactorSource, WeightedGram
@@ -54,7 +57,7 @@ class Film:
     ----------
     times : ndarray, shape (T,)
     blocks : tuple of Block
-        B diagonal blocks.
+        B diagonal blocks; of :func:`follow` a single one, (0, 0), for the whole matrix.
     eigenvalues : dict of ndarray, shape (T, B, r)
         Decreasing in absolute value.
     residuals : dict of ndarray, shape (T, B, r)
@@ -62,8 +65,9 @@ class Film:
     converged : dict of ndarray of bool, shape (T, B, r)
     alignment : dict of ndarray, shape (T, B)
         :func:`traindyn.linalg.alignment` of the block's own parameter with its top
-        ``problem.outlier_count(block)`` eigenvectors (BGHJ Definition 2.1); NaN where the block
-        is zero and has no top eigenvectors.
+        ``problem.outlier_count(block)`` eigenvectors (BGHJ Definition 2.1), or of the vector
+        given to :func:`follow` with all r; NaN where the block is zero and has no top
+        eigenvectors, and where that vector is zero or was not given.
     overlaps : dict of ndarray, shape (T, B, r, m)
         Squared inner products of each eigenvector with each of m unit reference
         directions; m is zero when none were given. NaN where the block is zero, and for blocks
@@ -76,16 +80,16 @@ class Film:
 
     times: Array
     blocks: tuple[Block, ...]
-    eigenvalues: dict[Matrix, Array]
-    residuals: dict[Matrix, Array]
-    converged: dict[Matrix, NDArray[np.bool_]]
-    alignment: dict[Matrix, Array]
-    overlaps: dict[Matrix, Array]
+    eigenvalues: dict[str, Array]
+    residuals: dict[str, Array]
+    converged: dict[str, NDArray[np.bool_]]
+    alignment: dict[str, Array]
+    overlaps: dict[str, Array]
     kept_times: Array
-    eigenvectors: dict[Matrix, tuple[Array, ...]]
+    eigenvectors: dict[str, tuple[Array, ...]]
 
     @property
-    def matrices(self) -> tuple[Matrix, ...]:
+    def matrices(self) -> tuple[str, ...]:
         """The matrices filmed."""
         return tuple(self.eigenvalues)
 
@@ -214,38 +218,175 @@ def film(
         for block, number in zip(chosen, pairs)
     ]
     frames = _shoot(problem, points, sample, chains, settings, set(kept), rng, workers, progress)
+    each = len(chosen)
+    rows: dict[str, list[list[_Frame]]] = {
+        matrix: frames[first * each : (first + 1) * each] for first, matrix in enumerate(matrices)
+    }
+    result = _film(trajectory.times, chosen, rows, max(pairs), kept)
+    _warn_unconverged(result, settings.tolerance)
+    return result
 
-    def collect(read: Callable[[_Frame], Any], filler: Any = np.nan) -> dict[Matrix, Any]:
+
+def follow(
+    frames: Iterable[tuple[float, Mapping[str, Operator], ArrayLike | None]],
+    r: int,
+    *,
+    tolerance: float = 1e-6,
+    keep: bool = False,
+    rng: RNG = 0,
+) -> Film:
+    """Compute top eigenpairs of the operators that a training yields, one time after the other.
+
+    Parameters
+    ----------
+    frames : iterable of tuple
+        At each time the time, the operators by name, and a vector whose alignment with their top
+        r eigenvectors is wanted, such as the gradient, or None. Operators are all that
+        :func:`traindyn.linalg.as_operator` takes; names and sizes are the same at all times. They
+        are multiplied before the next frame is asked for, so that a generator may train one and
+        the same model in between.
+    r : int
+        Eigenpairs of every operator.
+    tolerance : float
+        Bound on the residuals, relative to the largest eigenvalue. Products in single precision
+        allow about 1e-5.
+    keep : bool
+        Whether to keep the eigenvectors of all times.
+    rng : int, SeedSequence or Generator
+        For the starts of the Krylov iteration; one child per operator and time.
+
+    Returns
+    -------
+    Film
+
+    Raises
+    ------
+    ValueError
+        If there is no frame or one is no such tuple, times do not increase, names or sizes change,
+        or an argument is out of range.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a pair did not converge; `converged` says which.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from traindyn.spectra import film
+    >>> def frames():
+    ...     for time in range(3):
+    ...         yield time, {"hessian": np.diag([1.0, 2.0 + time, 0.5])}, [0.0, 1.0, 0.0]
+    >>> seen = film.follow(frames(), 1)
+    >>> seen.eigenvalues["hessian"][:, 0, 0]
+    array([2., 3., 4.])
+    >>> seen.alignment["hessian"][:, 0]
+    array([1., 1., 1.])
+    """
+    r = _validate.integer("r", r, least=1)
+    tolerance = _validate.positive("tolerance", tolerance)
+    generator = _validate.generator("rng", rng)
+    if not isinstance(frames, Iterable):
+        raise ValueError(f"frames must be a list or a generator, got {frames!r:.60}")
+    times: list[float] = []
+    rows: dict[str, list[_Frame]] = {}
+    starts: dict[str, Array] = {}
+    for n, frame in enumerate(frames):
+        time, operators, vector = _yielded(f"frames[{n}]", frame)
+        if times and time <= times[-1]:
+            raise ValueError(f"frames must have increasing times, got {time:g} after {times[-1]:g}")
+        if times and operators.keys() != rows.keys():
+            raise ValueError(
+                f"frames must have the same operators at all times, {sorted(rows)}, got "
+                f"{sorted(operators)} at time {time:g}"
+            )
+        times.append(time)
+        for name, operator in operators.items():
+            size = operator.size
+            if name in starts and starts[name].shape[0] != size:
+                raise ValueError(
+                    f"frames must have operators of the same sizes at all times, got {name!r} of "
+                    f"size {size} after {starts[name].shape[0]}"
+                )
+            spectrum = linalg.top_eigenpairs(
+                operator,
+                _validate.integer("r", r, least=1, most=size),
+                start=starts.get(name),
+                width=_WIDTH,
+                tolerance=tolerance,
+                rng=generator.spawn(1)[0],
+            )
+            vectors = starts[name] = spectrum.eigenvectors
+            aligned = np.nan
+            if vector is not None and vector.size != size:
+                raise ValueError(f"frames[{n}][2] must have size {size}, got {vector.size}")
+            if vector is not None and np.any(vector) and np.any(spectrum.eigenvalues):
+                aligned = float(linalg.alignment(vector, vectors))
+            seen = _Frame(spectrum, aligned, _overlaps(vectors, None))
+            rows.setdefault(name, []).append(seen if keep else _without_vectors(seen))
+    if not times:
+        raise ValueError("frames must not be empty")
+    kept = np.arange(len(times) if keep else 0)
+    chains = {name: [chain] for name, chain in rows.items()}
+    result = _film(np.array(times), ((0, 0),), chains, r, kept)
+    _warn_unconverged(result, tolerance)
+    return result
+
+
+def _yielded(
+    name: str, frame: Any
+) -> tuple[float, dict[str, linalg.SymmetricOperator], Array | None]:
+    """Check one frame of :func:`follow`."""
+    if not isinstance(frame, tuple) or len(frame) != 3:
+        raise ValueError(f"{name} must be a tuple of time, operators and vector, got {frame!r:.60}")
+    time, operators, vector = frame
+    if not isinstance(operators, Mapping) or not operators:
+        raise ValueError(f"{name}[1] must map names to operators, got {operators!r:.60}")
+    known = {key: linalg.as_operator(operator) for key, operator in operators.items()}
+    if vector is not None:
+        vector = _validate.finite(f"{name}[2]", vector, shape=(None,))
+    return _validate.number(f"{name}[0]", time), known, vector
+
+
+def _film(
+    times: Array,
+    blocks: tuple[Block, ...],
+    rows: Mapping[str, Sequence[Sequence[_Frame]]],
+    pairs: int,
+    kept: NDArray[np.int64],
+) -> Film:
+    """Put a film together from the frames of each matrix: by block, then by time."""
+
+    def collect(read: Callable[[_Frame], Any], filler: Any = np.nan) -> dict[str, Any]:
         """Read every frame, filled up along the axis of the eigenpairs; by matrix."""
-        found = {}
-        for first, matrix in enumerate(matrices):
-            rows = frames[first * len(chosen) : (first + 1) * len(chosen)]
-            values = [
-                [_filled(read(row[n]), max(pairs), filler) for row in rows] for n in range(count)
-            ]
-            found[matrix] = np.array(values)
-        return found
+        return {
+            matrix: np.array(
+                [
+                    [_filled(read(chain[n]), pairs, filler) for chain in chains]
+                    for n in range(times.size)
+                ]
+            )
+            for matrix, chains in rows.items()
+        }
 
-    result = Film(
-        times=trajectory.times,
-        blocks=chosen,
+    return Film(
+        times=times,
+        blocks=blocks,
         eigenvalues=collect(lambda frame: frame.spectrum.eigenvalues),
         residuals=collect(lambda frame: frame.spectrum.residuals),
         converged=collect(lambda frame: frame.spectrum.converged, True),
         alignment=collect(lambda frame: frame.alignment),
         overlaps=collect(lambda frame: frame.overlaps),
-        kept_times=trajectory.times[kept],
+        kept_times=times[kept],
         eigenvectors={
             matrix: tuple(
-                np.array([row[n].spectrum.eigenvectors for n in kept])
-                for row in frames[first * len(chosen) : (first + 1) * len(chosen)]
+                np.array([chain[n].spectrum.eigenvectors for n in kept])
+                for chain in chains
                 if kept.size
             )
-            for first, matrix in enumerate(matrices)
+            for matrix, chains in rows.items()
         },
     )
-    _warn_unconverged(result, settings.tolerance)
-    return result
 
 
 def _shoot(

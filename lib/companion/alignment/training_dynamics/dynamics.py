@@ -69,7 +69,7 @@ def population_loss(problem: KGaussianMixture, statistics: Statistics, *, rule: 
     statistics = checked(problem, statistics, single=True)
     parallel = problem.coordinates(statistics.m)
     gram = statistics.R_perp + parallel @ parallel.T
-    noise = rule.nodes @ symmetric_sqrt(gram / problem.precision)
+    noise = rule.nodes @ symmetric_sqrt(gram / problem.precision, scale=1.0)
     fits = [
         rule.weights @ logsumexp(noise + statistics.m[:, c], axis=1) - statistics.m[c, c]
         for c in range(problem.k)
@@ -380,7 +380,7 @@ def volatility(
         raise ValueError(f"rule must have dimension 2 k = {2 * k}, got {rule.dim}")
     nodes = rule.nodes / np.sqrt(problem.precision)
     parallel = problem.coordinates(statistics.m)
-    xi = nodes[:, k:] @ symmetric_sqrt(statistics.R_perp)
+    xi = nodes[:, k:] @ symmetric_sqrt(statistics.R_perp, scale=1.0)
     upper = np.triu_indices(k)
     mean, second = 0.0, 0.0
     for label, weight in enumerate(problem.weights):

@@ -59,7 +59,8 @@ def printed_drift(
     moments = problem.moments(statistics, rule=rule)
     noise_term = moments.response.sum(axis=0) @ statistics.R_perp / precision
     parallel = problem.coordinates(statistics.m)
-    root = symmetric_sqrt((statistics.R_perp + parallel @ parallel.T) / precision)
+    covariance = (statistics.R_perp + parallel @ parallel.T) / precision
+    root = symmetric_sqrt(covariance, scale=1.0)
     variance = np.zeros((k, k))
     for c in range(k):
         logits = rule.nodes @ root + statistics.m[:, c]

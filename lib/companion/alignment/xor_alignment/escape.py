@@ -104,7 +104,7 @@ def linearise(
     rule = _default(problem.width) if rule is None else rule
     if rule.dim != problem.width:
         raise ValueError(f"rule must have dimension {problem.width}, got {rule.dim}")
-    xi = rule.nodes @ symmetric_sqrt(R / precision)
+    xi = rule.nodes @ symmetric_sqrt(R / precision, scale=1.0)
     active = (xi > 0).astype(float)
     o = np.maximum(xi, 0.0) @ v
     slope = (active.T * (rule.weights * expit(o) * expit(-o))) @ active
@@ -217,7 +217,8 @@ def escape(
     for h, here, there in zip(np.diff(grid), found[:-1], found[1:], strict=True):
         P = np.asarray(expm(0.5 * h * (here.growth + there.growth)))
         transitions.append(P)
-        kicks.append(symmetric_sqrt(0.5 * h * c_delta * (P @ here.noise @ P.T + there.noise)))
+        kick = 0.5 * h * c_delta * (P @ here.noise @ P.T + there.noise)
+        kicks.append(symmetric_sqrt(kick, scale=1.0))
     return Escape(
         times=grid,
         rates=np.array([np.linalg.eigvals(each.growth).real.max() for each in found]),

@@ -467,7 +467,7 @@ class KGaussianMixture:
         """
         statistics = checked(self, statistics, single=True)
         R_perp = _validate.positive_semidefinite(
-            "statistics.R_perp", statistics.R_perp, size=self.k
+            "statistics.R_perp", statistics.R_perp, size=self.k, scale=1.0
         )
         x = np.hstack([self.coordinates(statistics.m), _mixtures.factor(R_perp)])
         return replace(self, dimension=x.shape[1], support=_no_support()), Point(x)
@@ -493,7 +493,7 @@ class KGaussianMixture:
             raise ValueError(f"rule must have dimension {self.k}, got {rule.nodes.shape[1]}")
         parallel = self.coordinates(statistics.m)
         covariance = (statistics.R_perp + parallel @ parallel.T) / self.precision
-        noise = rule.nodes @ symmetric_sqrt(covariance)
+        noise = rule.nodes @ symmetric_sqrt(covariance, scale=1.0)
         mean = np.empty((self.k, self.k))
         second = np.empty((self.k, self.k, self.k))
         for c in range(self.k):
@@ -621,7 +621,7 @@ class KGaussianMixture:
         """
         statistics = checked(self, statistics, single=True)
         R_perp = _validate.positive_semidefinite(
-            "statistics.R_perp", statistics.R_perp, size=self.k
+            "statistics.R_perp", statistics.R_perp, size=self.k, scale=1.0
         )
         parallel = np.ascontiguousarray(self.coordinates(statistics.m).T)
         return parallel, _mixtures.upper_factor(R_perp), np.zeros((4, self.k))

@@ -298,7 +298,7 @@ class MultiIndex:
                 "gram - overlap @ overlap.T must be positive semi-definite, got smallest "
                 f"eigenvalue {least:.6g}"
             )
-        rest = symmetric_sqrt(beside, tolerance=1e-5)
+        rest = symmetric_sqrt(beside, tolerance=1e-5, scale=1.0)
         dim = m + k + (self.target.noise > 0)
         if rule is None:
             smooth = self.target.gradient is not None

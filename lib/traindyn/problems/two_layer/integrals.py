@@ -291,7 +291,7 @@ def _frame(problem: TwoLayerMixture, statistics: Statistics) -> _Frame:
     _validate.finite("statistics.v", statistics.v, shape=(width,))
     m = _validate.finite("statistics.m", statistics.m, shape=(width, signal))
     R_perp = _validate.finite("statistics.R_perp", statistics.R_perp, shape=(width, width))
-    root = symmetric_sqrt(R_perp)
+    root = symmetric_sqrt(R_perp, scale=1.0)
     basis, upper = np.linalg.qr(np.hstack([m, root]).T)
     signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
     basis = (basis * signs).T

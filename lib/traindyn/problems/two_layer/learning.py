@@ -159,7 +159,7 @@ def from_zero_overlap(
     """
     K, known = problem.width, classes(problem)
     start = _validate.finite("v", v, shape=(K,))
-    gram = _validate.positive_semidefinite("R_perp", R_perp, size=K)
+    gram = _validate.positive_semidefinite("R_perp", R_perp, size=K, scale=1.0)
     grid = _validate.increasing("times", times)
     chosen = np.asarray(assignment)
     if (

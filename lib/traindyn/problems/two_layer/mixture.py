@@ -532,7 +532,7 @@ class TwoLayerMixture:
             _validate.finite("statistics.v", statistics.v, shape=(self.width,)),
             _validate.finite("statistics.m", statistics.m, shape=(self.width, self.signal)),
             _validate.positive_semidefinite(
-                "statistics.R_perp", statistics.R_perp, size=self.width
+                "statistics.R_perp", statistics.R_perp, size=self.width, scale=1.0
             ),
         )
 
