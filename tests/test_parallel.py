@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from operator import methodcaller
 
 import joblib
 import numpy as np
+import psutil
 import pytest
 from joblib.parallel import ThreadingBackend
 from numba import njit
@@ -405,6 +407,31 @@ def test_what_cannot_be_told_by_its_value_is_refused(tmp_path):
     lock = threading.Lock()
     with pytest.raises(ValueError, match=r"function must depend on values .* cannot pickle"):
         parallel.sweep(lambda scale, rng: lock, CASES, rng=1, store=tmp_path)
+
+
+KILLED = """
+import os, sys, time, joblib
+from traindyn import parallel
+
+def call(_):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+with joblib.parallel_config(backend="loky", n_jobs=2):
+    parallel.map_ordered(call, range(4))
+"""
+
+
+def test_workers_end_with_the_program_that_started_them():
+    """They would finish their calls, and wait five minutes for others."""
+    program = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
+    pids = [int(program.stdout.readline()) for _ in range(2)]
+    program.terminate()
+    program.communicate()
+    deadline = time.monotonic() + 30
+    while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(psutil.pid_exists, pids))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

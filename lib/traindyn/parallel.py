@@ -49,6 +49,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
@@ -73,6 +74,8 @@ Result = TypeVar("Result")
 
 #: Modules that a worker process had loaded when it limited its threads.
 _seen = 0
+#: Whether a worker process ends with the one that started it.
+_watching = False
 
 
 def cluster(address: str) -> AbstractContextManager[None]:
@@ -365,11 +368,30 @@ def _pinned(function: Callable[[Item], Result], home: int | None, item: Item) ->
         # It takes a millisecond, and has to be done again only if another library came in.
         threadpool_limits(limits=1)
         _seen = len(sys.modules)
+        _end_with(home)
     try:
         return function(item)
     except SystemExit as error:
         # Which would end a worker, the whole program or nothing, according to the backend.
         raise RuntimeError(f"a call asked its process to exit: {error!r}") from error
+
+
+def _end_with(home: int | None) -> None:
+    """End this process when the one that started it is gone.
+
+    A worker of joblib outlives a program that is killed, finishes its call and waits for others.
+    """
+    global _watching
+    if _watching or os.getppid() != home:
+        return
+    _watching = True
+
+    def watch() -> None:
+        while os.getppid() == home:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Job(NamedTuple):
