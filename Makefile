@@ -89,7 +89,7 @@ ledger: $(LEDGER)
 
 # A stamp changes exactly when its chapter has to run again, see lib/claimbook/run/stamps.py.
 stamps: $(READY)
-	@$(RUN).run.stamps --build $(B) --shared requirements.lock \
+	@$(RUN).run.stamps --build $(B) --owner $$PPID --shared requirements.lock \
 	  --settings profile=$(PROFILE) seed=$(SEED)
 
 $(STAMPS): stamps
@@ -138,6 +138,7 @@ seeds: $(READY)
 notebooks: $(NOTEBOOKS)
 
 serve: $(SITE)
+	@rm -f $(B)/lock  # built: others may build while the server runs
 	@$(RUN).site.serve $(B)/html --port $(PORT)
 
 # --------------------------------------------------------------------------------- tests

@@ -33,7 +33,11 @@ class Found:
     def __init__(self, law, values):
         self.law, self.values = law, values
 
-calls = []
+class Calls(list):
+    def __reduce__(self):  # results do not depend on the calls that were made
+        return Calls, ()
+
+calls = Calls()
 ballast = np.zeros(20_000)
 
 def found(size, rng):
@@ -282,3 +286,63 @@ def test_a_lost_scheduler_ends_the_sweep_which_then_continues(tmp_path, monkeypa
     assert len(N.calls) == 12 - kept
     plain = parallel.sweep(N.found, CASES, rng=1)
     assert [pickle.dumps(each) for each in found] == [pickle.dumps(each) for each in plain]
+
+
+@pytest.mark.parametrize("how", ["all workers are gone", "the scheduler hangs"])
+def test_a_map_that_nobody_works_on_is_given_up(tmp_path, monkeypatch, how):
+    """Dask waits for new workers, or for an answer, for ever and without a word."""
+    scheduler, address = start("scheduler", "--host", "127.0.0.1", "--port", "0")
+    worker, _ = start("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "5")
+    monkeypatch.setattr(_cluster, "PATIENCE", 5.0)
+
+    def act(done, total):
+        if done == 2:
+            monkeypatch.setattr(_cluster, "PATIENCE", 0.2)
+            monkeypatch.setattr(_cluster, "DESERTED", 0.5)
+            if how == "the scheduler hangs":
+                scheduler.send_signal(signal.SIGSTOP)
+            else:
+                worker.kill()
+
+    try:
+        with (
+            pytest.raises(ConnectionError, match=r"has had no workers for 0\.5 s"),
+            parallel.cluster(address),
+        ):
+            parallel.sweep(N.found, CASES, rng=1, store=tmp_path, progress=act)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+            process.stderr.close()
+    assert 2 <= len(files(tmp_path)) < 12
+
+
+def test_a_call_cannot_end_its_worker(cluster):
+    """Worker after worker would end with it, for want of memory as the message said."""
+    with pytest.raises(RuntimeError, match=r"a call asked its process to exit: SystemExit\(3\)"):
+        parallel.map_ordered(sys.exit, [3, 3])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://:8786",
+        "tcp://host:0",
+        "tcp://host:99999",
+        "tcp://ho st:8786",
+        "tcp://host:8786/place",
+        "tcp://host:87x6",
+        "http://host:8786",
+        "inproc://host:8786",
+        "tls://127.0.0.1:8786",
+        f"tcp://{'x' * 64}.org:8786",
+        8786,
+    ],
+)
+def test_addresses_that_dask_would_choke_on(address, monkeypatch):
+    """Dask fails on these with errors that do not name the address, or after a long time."""
+    monkeypatch.setattr(_cluster, "PATIENCE", 2.0)
+    named = "address.*tcp://host:8786|address must begin with one of tcp://|cannot use the address"
+    with pytest.raises(ValueError, match=named):
+        parallel.cluster(address).__enter__()

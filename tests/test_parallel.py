@@ -1,15 +1,19 @@
 """Replicas and resumable sweeps."""
 
 import os
-import pickle
+import subprocess
+import sys
 import threading
+import time
 from functools import partial
 from operator import methodcaller
 
 import joblib
 import numpy as np
+import psutil
 import pytest
 from joblib.parallel import ThreadingBackend
+from numba import njit
 from threadpoolctl import threadpool_info
 
 from traindyn import parallel
@@ -44,6 +48,10 @@ class Counter:
             raise KeyboardInterrupt
         self.calls.append(scale)
         return scaled(scale, rng)
+
+    def __getstate__(self):
+        """Say that results depend neither on the counts nor on the interruption."""
+        return {}
 
 
 CASES = [{"scale": float(s)} for s in range(5)]
@@ -160,18 +168,26 @@ def test_interrupted_write_leaves_no_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+class Waiting(Counter):
+    """Computes its first case only when the others are there."""
+
+    others = None
+
+    def __call__(self, scale, rng):
+        """Wait, or compute."""
+        return self.others.wait(30) if scale == 0 else scaled(scale, rng)
+
+
 def test_a_slow_case_does_not_hold_back_the_results_of_others(tmp_path):
     """A crash would lose all that had been found while the first case was under way."""
-    others = threading.Event()
-
-    def case(scale, rng):
-        return others.wait(30) if scale == 0 else scaled(scale, rng)
+    waiting = Waiting()
+    waiting.others = threading.Event()
 
     def watch(done, total):
         if len(list(tmp_path.glob("*.pkl"))) == done == 4:
-            others.set()
+            waiting.others.set()
 
-    found = parallel.sweep(case, CASES, rng=1, store=tmp_path, workers=2, progress=watch)
+    found = parallel.sweep(waiting, CASES, rng=1, store=tmp_path, workers=2, progress=watch)
     assert found[0] is True
     assert found[1:] == parallel.sweep(scaled, CASES, rng=1)[1:]
 
@@ -179,10 +195,11 @@ def test_a_slow_case_does_not_hold_back_the_results_of_others(tmp_path):
 def test_unreadable_results_are_redone(tmp_path):
     """A file cut short by the operating system is recomputed, not trusted."""
     found = parallel.sweep(scaled, CASES, rng=1, store=tmp_path)
+    whole = {path.read_bytes() for path in tmp_path.iterdir()}
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:3])
     assert parallel.sweep(scaled, CASES, rng=1, store=tmp_path) == found
-    assert all(isinstance(pickle.loads(p.read_bytes()), float) for p in tmp_path.iterdir())
+    assert {p.read_bytes() for p in tmp_path.iterdir()} == whole
 
 
 def test_sweep_may_be_reordered_and_extended(tmp_path):
@@ -217,3 +234,212 @@ def test_bad_cases():
     with pytest.raises(ValueError, match="'rng'"):
         parallel.sweep(scaled, [{"scale": 1.0, "rng": 3}], rng=1)
     assert parallel.sweep(scaled, [], rng=1) == []
+
+
+OVERLAP = """
+import sys, threading
+from threadpoolctl import threadpool_info
+from traindyn import parallel
+
+def threads():
+    return max(pool["num_threads"] for pool in threadpool_info())
+
+inside, ended = threading.Event(), threading.Event()
+seen = []
+
+def first(_):
+    inside.wait(30)
+
+def second(_):
+    inside.set()
+    ended.wait(30)
+    seen.append(threads())
+
+before = threads()
+if sys.argv[1] == "threads":
+    early = threading.Thread(target=parallel.map_ordered, args=(first, [0]))
+    late = threading.Thread(target=parallel.map_ordered, args=(second, [0]))
+    early.start()
+    late.start()
+    early.join()
+else:
+    late = threading.Thread(target=parallel.map_ordered, args=(second, [0]))
+    parallel.map_ordered(lambda _: (late.start(), inside.wait(30)), [0])
+ended.set()
+late.join()
+parallel.map_ordered(abs, [0])
+print(before, *seen, threads())
+"""
+
+
+@pytest.mark.parametrize("where", ["threads", "one in the main thread"])
+def test_overlapping_maps_restore_the_threads_of_linear_algebra(where):
+    """Whoever ends last must not put back the limit that the other had set."""
+    done = subprocess.run(
+        [sys.executable, "-c", OVERLAP, where],
+        env={**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["2", "1", "2"]
+
+
+SCALE = 2.0
+
+
+def by_global(scale, rng):
+    """Read a global, through a function that reads it."""
+    return scaled_by_global(scale)
+
+
+def scaled_by_global(scale):
+    """Read a global."""
+    return SCALE * scale
+
+
+def enclosing(factor):
+    """Return a closure."""
+    return lambda scale, rng: factor * scale
+
+
+def defaulting(factor):
+    """Return a function with a default."""
+
+    def function(scale, rng, factor=factor):
+        return factor * scale
+
+    return function
+
+
+class Scaled:
+    """Scales by what it holds."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, scale, rng):
+        """Scale."""
+        return self.factor * scale
+
+    def method(self, scale, rng):
+        """Scale."""
+        return self.factor * scale
+
+
+TWICE, THRICE = (lambda scale, rng: 2.0 * scale), (lambda scale, rng: 3.0 * scale)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        enclosing,
+        defaulting,
+        Scaled,
+        lambda factor: Scaled(factor).method,
+        lambda factor: partial(Scaled.method, Scaled(factor)),
+        lambda factor: partial(defaulting(0.0), factor=factor),
+        lambda factor: TWICE if factor == 2.0 else THRICE,
+        lambda factor: njit(TWICE) if factor == 2.0 else njit(THRICE),
+    ],
+    ids=["closure", "default", "object", "method", "of-partial", "partial", "line", "compiled"],
+)
+def test_results_of_another_function_are_never_returned(tmp_path, make):
+    """Functions of one name and one source may compute different things."""
+    for factor in (2.0, 3.0, 2.0):
+        found = parallel.sweep(make(factor), CASES, rng=1, store=tmp_path)
+        assert found == [factor * case["scale"] for case in CASES]
+    assert len(list(tmp_path.iterdir())) == 2 * len(CASES)
+
+
+def test_a_changed_global_is_another_function(tmp_path, monkeypatch):
+    """Neither the name nor the source of the function shows it."""
+    for factor in (2.0, 3.0, 2.0):
+        monkeypatch.setattr(f"{__name__}.SCALE", factor, raising=True)
+        found = parallel.sweep(by_global, CASES, rng=1, store=tmp_path)
+        assert found == [factor * case["scale"] for case in CASES]
+    assert len(list(tmp_path.iterdir())) == 2 * len(CASES)
+
+
+def test_streams_depend_on_values_and_not_on_identity():
+    """Equal cases must draw equal numbers, whoever holds the arrays in them."""
+
+    def first(grid, other, rng):
+        return rng.random()
+
+    ones = np.ones(3)
+    names = "same", "".join(["sa", "me"])
+    cases = [
+        {"grid": ones, "other": (ones, names[0], names[0])},
+        {"grid": np.ones(3), "other": (np.ones(3, ">f8"), names[0], names[1])},
+        {"grid": np.ones((3, 2))[:, 0], "other": (ones.copy(), names[1], names[0])},
+    ]
+    assert len({parallel.sweep(first, [case], rng=1)[0] for case in cases}) == 1
+    other = {"grid": ones, "other": (2 * ones, names[0], names[0])}
+    assert parallel.sweep(first, [other], rng=1) != parallel.sweep(first, [cases[0]], rng=1)
+
+
+def test_damaged_results_are_made_again(tmp_path):
+    """One flipped bit of a number in a pickle gives another number without a word."""
+    found = parallel.sweep(scaled, CASES, rng=1, store=tmp_path)
+    whole = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        for path, content in whole.items():
+            damaged = bytearray(content)
+            kind = rng.integers(3)
+            place = int(rng.integers(len(damaged)))
+            if kind == 0:
+                damaged[place] ^= 1 << int(rng.integers(8))
+            elif kind == 1:
+                del damaged[place:]
+            else:
+                damaged = bytearray(rng.choice([value for value in whole.values()]))
+            path.write_bytes(bytes(damaged))
+        assert parallel.sweep(scaled, CASES, rng=1, store=tmp_path) == found
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == whole
+
+
+def test_what_cannot_be_told_by_its_value_is_refused(tmp_path):
+    """Such a case or function could be taken for another."""
+    with pytest.raises(ValueError, match=r"cases must consist of values .* cannot pickle"):
+        parallel.sweep(scaled, [{"scale": threading.Lock()}], rng=1)
+    lock = threading.Lock()
+    with pytest.raises(ValueError, match=r"function must depend on values .* cannot pickle"):
+        parallel.sweep(lambda scale, rng: lock, CASES, rng=1, store=tmp_path)
+
+
+KILLED = """
+import os, sys, time, joblib
+from traindyn import parallel
+
+def call(_):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+with joblib.parallel_config(backend="loky", n_jobs=2):
+    parallel.map_ordered(call, range(4))
+"""
+
+
+def test_workers_end_with_the_program_that_started_them():
+    """They would finish their calls, and wait five minutes for others."""
+    program = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
+    pids = [int(program.stdout.readline()) for _ in range(2)]
+    program.terminate()
+    program.communicate()
+    deadline = time.monotonic() + 30
+    while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(psutil.pid_exists, pids))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_cannot_end_the_program(workers):
+    """``sys.exit`` in a call would end the program, a worker or nothing."""
+
+    def leave(_):
+        raise SystemExit(3)
+
+    with pytest.raises(RuntimeError, match=r"a call asked its process to exit: SystemExit\(3\)"):
+        parallel.map_ordered(leave, range(3), workers=workers)

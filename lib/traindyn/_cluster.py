@@ -7,6 +7,8 @@ which they die.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import hashlib
 import logging
 import os
@@ -14,22 +16,33 @@ import pickle
 import platform
 import reprlib
 import sys
+import time
 import uuid
 from asyncio import CancelledError
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, cast
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 import traindyn
+
+T = TypeVar("T")
 
 ADDRESS = "TRAINDYN_CLUSTER"
 
 #: Seconds for the scheduler to answer, and then for a first worker to appear.
 PATIENCE = 10.0
+#: Seconds without any worker after which calls that are under way are given up.
+DESERTED = 60.0
+#: Seconds between two looks at the workers while no result comes.
+_LOOK = 1.0
+#: Transports of Dask that reach another machine.
+_SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")
 #: Bytes up to which the function simply travels with each call.
 _LARGE = 100_000
 #: What has to agree between the workers and here: with another version come other numbers.
@@ -96,13 +109,14 @@ def connect(address: str, named: str) -> Any:
         ) from error
     # A worker that died is no reason to write to standard error: its calls are made again.
     logging.getLogger("distributed.client").setLevel(logging.ERROR)
-    scheme, _, place = str(address).partition("://")
-    if not (scheme and place.rpartition(":")[2].rstrip("/").isdigit()):
-        raise ValueError(f"address must have the form tcp://host:8786, got {named}")
+    _check(address, named)
     try:
         client: Any = cast(Any, Client)(address, timeout=PATIENCE, set_as_default=False)
     except OSError as error:
         raise ConnectionError(f"no Dask scheduler answers at {named}: {error}") from None
+    except (ImportError, RuntimeError, TypeError, ValueError) as error:
+        # A transport that is not installed, certificates that are not configured.
+        raise ValueError(f"Dask cannot use the address {named}: {error}") from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
@@ -111,6 +125,24 @@ def connect(address: str, named: str) -> Any:
             f"the Dask cluster {named} has no workers, after {PATIENCE:g} s"
         ) from None
     return client
+
+
+def _check(address: str, named: str) -> None:
+    """Refuse what cannot be the address of a scheduler; Dask fails late or strangely on it."""
+    try:
+        parts = urlsplit(address)
+        whole = bool(parts.scheme and parts.hostname and parts.port)
+        # What is not a name is sent to the resolver as it is, which answers with other errors.
+        (parts.hostname or "").encode("idna")
+    except (AttributeError, TypeError, ValueError):
+        whole = False
+    if not whole or parts.path.strip("/") or parts.query or any(map(str.isspace, address)):
+        raise ValueError(f"address must have the form tcp://host:8786, got {named}")
+    if parts.scheme not in _SCHEMES:
+        raise ValueError(
+            f"address must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)}, "
+            f"got {named}"
+        )
 
 
 def results(
@@ -127,11 +159,10 @@ def results(
         If an item kills worker after worker, or a worker has other versions than this
         process.
     ConnectionError
-        If the scheduler is lost.
+        If the scheduler is lost, or all workers are gone for a minute.
     """
     import cloudpickle  # type: ignore[import-untyped]
     import dask
-    from distributed import as_completed
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
@@ -154,15 +185,18 @@ def results(
             shared=shared,
         )
     waiting = dict(zip(futures, range(len(items)), strict=True))
-    completed = cast(Any, as_completed)(futures, loop=client.loop)
-    del futures
+    completed: SimpleQueue[Any] = SimpleQueue()
+    for future in futures:
+        future.add_done_callback(completed.put)
+    del future, futures
     try:
-        for batch in completed.batches():
+        while waiting:
+            batch = _until(partial(_next, completed), client, address)
             done = [future for future in batch if future.status == "finished"]
-            for future, result in zip(done, client.gather(done), strict=True):
+            for future, result in zip(done, _gathered(client, done, address), strict=True):
                 yield waiting.pop(future), pickle.loads(result)
             for future in set(batch) - set(done):
-                yield waiting[future], pickle.loads(future.result())
+                yield waiting[future], pickle.loads(future.result())  # raises its error
     except KilledWorker as error:
         index = cast(Any, error).task[1]
         raise RuntimeError(
@@ -177,6 +211,52 @@ def results(
         if client.status == "running":
             with suppress(TimeoutError, OSError):
                 client.cancel(list(waiting))
+
+
+def _next(completed: SimpleQueue[Any]) -> list[Any]:
+    """Return the calls that have ended, none if none ends for a while."""
+    batch: list[Any] = []
+    with suppress(Empty):
+        batch.append(completed.get(timeout=_LOOK))
+        while True:
+            batch.append(completed.get_nowait())
+    return batch
+
+
+def _gathered(client: Any, done: Sequence[Any], address: str) -> Any:
+    """Fetch results, which may have been lost with their worker and are then made again."""
+    loop = client.loop.asyncio_loop
+    fetched = asyncio.run_coroutine_threadsafe(client.gather(done, asynchronous=True), loop)
+    _until(lambda: concurrent.futures.wait([fetched], timeout=_LOOK).done, client, address)
+    return fetched.result()
+
+
+def _until(attempt: Callable[[], T], client: Any, address: str) -> T:
+    """Repeat an attempt until something comes, as long as there are workers to make it."""
+    since: float | None = None
+    while not (found := attempt()):
+        # Dask itself takes a worker for lost that is silent (`distributed.scheduler.worker-ttl`,
+        # five minutes), but waits for ever for a new one.
+        if client.status != "running":
+            raise ConnectionError(f"lost the Dask scheduler at {address}")
+        if _staffed(client):
+            since = None
+            continue
+        since = time.monotonic() if since is None else since
+        if time.monotonic() - since > DESERTED:
+            raise ConnectionError(
+                f"the Dask cluster at {address} has had no workers for {DESERTED:g} s; "
+                "a sweep with a store continues where it stopped"
+            )
+    return found
+
+
+def _staffed(client: Any) -> bool:
+    """Whether the scheduler answers and has workers."""
+    try:
+        return bool(client.sync(client.scheduler.ncores, callback_timeout=PATIENCE))
+    except (TimeoutError, OSError):
+        return False
 
 
 def _remote(payload: bytes, shared: bytes) -> bytes:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from traindyn._types import Array
 
 T = TypeVar("T")
+K = TypeVar("K", bound=np.generic)
 
 
 def finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
@@ -39,6 +40,7 @@ def finite_complex(
 
 def _array(name: str, value: Any) -> NDArray[Any]:
     """Return `value` as an array of numbers."""
+    _refuse_mask(name, value)
     try:
         array = np.asarray(value)
         # What NumPy has no type for, such as fractions, may have a value as a float.
@@ -49,6 +51,20 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     if array.dtype.kind not in "biufc":
         raise ValueError(f"{name} must be numeric, got {_shown(value)}")
     return array
+
+
+def _refuse_mask(name: str, value: Any) -> None:
+    """Refuse masked entries, which NumPy would take for numbers like the others."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"{name} must have no masked entries, got {_shown(value)}")
+
+
+def frozen(array: NDArray[K]) -> NDArray[K]:
+    """Return a read-only copy: what an object holds changes with no array of its caller's."""
+    copy = np.array(array, order="K")
+    copy.setflags(write=False)
+    return copy
 
 
 def _checked(name: str, array: NDArray[Any], shape: tuple[int | None, ...] | None) -> NDArray[Any]:
@@ -215,6 +231,7 @@ def pair(name: str, value: Any, *, most: int) -> tuple[int, int]:
 
 def mask(name: str, value: ArrayLike, *, size: int) -> NDArray[np.bool_]:
     """Return `value` as an array of `size` bools."""
+    _refuse_mask(name, value)
     array = np.asarray(value)
     if array.shape != (size,) or array.dtype != np.bool_:
         raise ValueError(

@@ -63,8 +63,8 @@ class LinearDiffusion:
             raise ValueError(
                 f"matrix must have a row for each of the {len(self.names)} names, got {len(matrix)}"
             )
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "matrix", _validate.frozen(matrix))
+        object.__setattr__(self, "noise", _validate.frozen(noise))
 
     def diffusion(self) -> Diffusion:
         """Return the same equation by its drift and noise factor."""

@@ -47,6 +47,7 @@ class Rule:
     Attributes
     ----------
     nodes : ndarray, shape (n, dim)
+        A read-only copy, as the weights: rules are shared.
     weights : ndarray, shape (n,)
         Sum to one.
 
@@ -73,8 +74,8 @@ class Rule:
         weights = _validate.finite("weights", self.weights, shape=(nodes.shape[0],))
         if abs(weights.sum() - 1) > 1e-10:
             raise ValueError(f"weights must sum to one, got sum {weights.sum():.15g}")
-        object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "nodes", _validate.frozen(nodes))
+        object.__setattr__(self, "weights", _validate.frozen(weights))
 
     @property
     def size(self) -> int:

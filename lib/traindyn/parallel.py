@@ -45,10 +45,11 @@ do so without noticing the cost. Against that:
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import pickle
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
@@ -61,6 +62,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from traindyn import _cluster, _validate
+from traindyn._fingerprint import fingerprint
+from traindyn._threads import one_thread
 from traindyn._types import RNG
 
 __all__ = ["Progress", "cluster", "map_ordered", "map_replicas", "reporter", "sweep"]
@@ -71,6 +74,8 @@ Result = TypeVar("Result")
 
 #: Modules that a worker process had loaded when it limited its threads.
 _seen = 0
+#: Whether a worker process ends with the one that started it.
+_watching = False
 
 
 def cluster(address: str) -> AbstractContextManager[None]:
@@ -95,13 +100,16 @@ def cluster(address: str) -> AbstractContextManager[None]:
         If `address` has another form.
     ConnectionError
         If no scheduler answers there within ten seconds, or it has no workers. Later, if the
-        scheduler is lost; a sweep with a store then continues where it stopped.
+        scheduler is lost or has had no workers for a minute; a sweep with a store then
+        continues where it stopped.
 
     Notes
     -----
     A call whose worker dies is made again by another. One that takes its worker down four
     times in a row, for want of memory, say, ends the map with a RuntimeError that names the
-    item (the number is Dask's ``distributed.scheduler.allowed-failures``).
+    item (the number is Dask's ``distributed.scheduler.allowed-failures``). A worker that is
+    silent for five minutes counts as dead (``distributed.scheduler.worker-ttl``). How long a
+    call may take is nobody's business but the caller's.
     """
     return _cluster.using(address)
 
@@ -197,19 +205,25 @@ def sweep(
     function : callable
         ``function(**case, rng=generator)``; its result must be picklable to be stored.
     cases : iterable of mapping
-        Keyword arguments, all different. The stream of a case depends on the case and
-        the root seed only, so a sweep may be extended or reordered without redoing it.
+        Keyword arguments, all different. The stream of a case depends on the values of the
+        case and on the root seed only, so a sweep may be extended or reordered without
+        redoing it.
     rng : int, SeedSequence or Generator
         Root of the streams.
     store : path, optional
         Folder for the results, created if missing. A result is looked up under a hash of
-        the case, the seed, the qualified name and source of the function, and `version`.
+        the case, the seed, the function, `version`, and the versions of Python, of this
+        package and of NumPy, SciPy, Numba and JAX. The function counts with its code, its
+        defaults, what it is bound to or encloses, the globals it reads, and the functions
+        it calls, except those of installed packages; an object counts with the state that
+        pickle keeps.
         This process writes it as soon as it is there, to a temporary file that is then
         renamed: an interrupted sweep leaves whole results only, has lost no more than
-        what was under way, and continues there.
+        what was under way, and continues there. A file that is damaged, or not the one
+        that was written under its name, is made again. Files are pickles: read only
+        folders that nobody else could write to.
     version : str
-        Change it when something the function calls has changed: only the source of the
-        function itself enters the hash.
+        Change it when something else the results depend on has changed, such as a file.
     workers, progress
         As in :func:`map_ordered`. Stored results count as done.
 
@@ -221,7 +235,8 @@ def sweep(
     Raises
     ------
     ValueError
-        If two cases are equal, or a case has a key ``rng``.
+        If two cases are equal, or a case has a key ``rng``; if the value of a case, or with
+        a store what the function depends on, cannot be told, such as an open file.
 
     Examples
     --------
@@ -245,10 +260,8 @@ def sweep(
         return _run(partial(_call, function), jobs, workers, progress)
     folder = Path(store)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [
-        folder / f"{_key(function, key, job.seed, version)}.pkl"
-        for key, job in zip(hashes, jobs, strict=True)
-    ]
+    known = _known_by(function, version)
+    paths = [_path(folder, known, key, job.seed) for key, job in zip(hashes, jobs, strict=True)]
     found: dict[int, Result] = _stored(paths)
     missing = [index for index in range(len(jobs)) if index not in found]
     report = reporter(progress)
@@ -313,9 +326,8 @@ def _run(
     client = None if shared_memory or workers == 1 or not items else _cluster.current()
     results: dict[int, Result] = {}
     # Limits are global to a process: set once around the whole region here, and once in
-    # each foreign process by `_pinned`, never per task in a thread, where two tasks that
-    # overlap would restore each other's limit.
-    with threadpool_limits(limits=1):
+    # each foreign process by `_pinned`, never per task in a thread.
+    with one_thread:
         if client is None:
             pairs = _here(function, items, workers, shared_memory)
         else:
@@ -356,7 +368,30 @@ def _pinned(function: Callable[[Item], Result], home: int | None, item: Item) ->
         # It takes a millisecond, and has to be done again only if another library came in.
         threadpool_limits(limits=1)
         _seen = len(sys.modules)
-    return function(item)
+        _end_with(home)
+    try:
+        return function(item)
+    except SystemExit as error:
+        # Which would end a worker, the whole program or nothing, according to the backend.
+        raise RuntimeError(f"a call asked its process to exit: {error!r}") from error
+
+
+def _end_with(home: int | None) -> None:
+    """End this process when the one that started it is gone.
+
+    A worker of joblib outlives a program that is killed, finishes its call and waits for others.
+    """
+    global _watching
+    if _watching or os.getppid() != home:
+        return
+    _watching = True
+
+    def watch() -> None:
+        while os.getppid() == home:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Job(NamedTuple):
@@ -380,7 +415,12 @@ def _call(function: Callable[..., Result], job: _Job) -> Result:
 def _case_hash(case: dict[str, Any]) -> str:
     if "rng" in case:
         raise ValueError("cases must not have a key 'rng': each case is given its own stream")
-    return str(joblib.hash(sorted(case.items()), hash_name="sha1"))
+    try:
+        return fingerprint(case)
+    except TypeError as error:
+        raise ValueError(
+            f"cases must consist of values that can be told apart, got {case!r}: {error}"
+        ) from error
 
 
 def _root(rng: RNG) -> np.random.SeedSequence:
@@ -396,37 +436,45 @@ def _child(root: np.random.SeedSequence, key: str) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *words))
 
 
-def _key(
-    function: Callable[..., Any], case: str, seed: np.random.SeedSequence, version: str
-) -> str:
-    inner: Any = function
-    bound: tuple[Any, ...] = ()
-    if isinstance(function, partial):
-        inner, bound = function.func, (function.args, sorted(function.keywords.items()))
+def _known_by(function: Callable[..., Any], version: str) -> str:
+    """Return a hash of what the results depend on beside case and seed."""
     try:
-        source = inspect.getsource(inner)
-    except (OSError, TypeError):  # a callable object, or code typed into an interpreter
-        source = ""
-    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', repr(type(inner)))}"
-    parts = (name, source, str(joblib.hash(bound)), case, repr(seed.entropy), repr(seed.spawn_key))
-    return hashlib.sha256("\0".join((*parts, version)).encode()).hexdigest()[:32]
+        return fingerprint((function, version, _cluster.versions()))
+    except TypeError as error:
+        raise ValueError(
+            "function must depend on values that can be told apart, or its results cannot be "
+            f"kept, got {function!r}: {error}"
+        ) from error
+
+
+def _path(folder: Path, function: str, case: str, seed: np.random.SeedSequence) -> Path:
+    """Return where a result is kept."""
+    key = fingerprint((function, case, seed.entropy, seed.spawn_key))
+    return folder / f"{key[:32]}.pkl"
 
 
 def _stored(paths: Sequence[Path]) -> dict[int, Any]:
     """Return the results that are on disk, by their places."""
     found = {}
     for index, path in enumerate(paths):
-        # A file that cannot be read (another Python, a class that moved) is redone.
-        with suppress(OSError, EOFError, ImportError, AttributeError, pickle.UnpicklingError):
-            found[index] = pickle.loads(path.read_bytes())
+        # A file that cannot be read (damaged, or of a class that moved) is made again.
+        with suppress(Exception):
+            digest, content = path.read_bytes().split(b"\n", 1)
+            if digest == _checksum(path, content):
+                found[index] = pickle.loads(content)
     return found
 
 
+def _checksum(path: Path, content: bytes) -> bytes:
+    """Return the first line of a file: of its content, and of the name that it belongs under."""
+    return hashlib.sha256(path.name.encode() + b"\n" + content).hexdigest().encode()
+
+
 def _write_atomically(path: Path, content: bytes) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         with part.open("wb") as handle:
-            handle.write(content)
+            handle.write(_checksum(path, content) + b"\n" + content)
             handle.flush()
             os.fsync(handle.fileno())
         part.replace(path)

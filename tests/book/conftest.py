@@ -170,10 +170,12 @@ class Toy:
         return output
 
     def generated(self) -> list[str]:
-        """Names of the generated files, caches left out."""
+        """Names of the generated files, caches and the note of who builds left out."""
         build = self.root / "_build" / "quick"
         return sorted(
-            path.relative_to(build).as_posix() for path in build.rglob("*") if path.is_file()
+            path.relative_to(build).as_posix()
+            for path in build.rglob("*")
+            if path.is_file() and path.name != "lock"
         )
 
 

@@ -173,6 +173,36 @@ def test_interrupt_leaves_nothing_half_written(toy: Toy) -> None:
     assert ran(done.stdout) == {"two"}
 
 
+def test_damaged_files_are_mended_by_running_again(toy: Toy) -> None:
+    """Files cut short, by a full disk, say, had to be found and deleted by hand."""
+    assert toy.make("ledger").returncode == 0
+    build = toy.root / "_build/quick"
+    for name in ("stamps/part/one.json", "notebooks/part/two.ipynb", "ledger.json"):
+        path = build / name
+        path.write_bytes(path.read_bytes()[:20])
+    done = toy.make("ledger")
+    assert done.returncode == 0, done.stderr
+    assert "_build/quick/notebooks/part/two.ipynb: damaged, to be made again" in done.stdout
+    assert "two" in ran(done.stdout)
+    assert len(json.loads((build / "ledger.json").read_text(encoding="utf8"))["claims"]) == 2
+
+
+def test_a_second_build_in_the_same_folder_is_refused(toy: Toy) -> None:
+    """Two builds at once could mix the numbers of two seeds."""
+    toy.chapter("two", "import time\nprint('started', flush=True)\ntime.sleep(60)")
+    process = toy.start("ledger")
+    stamp = toy.root / "_build/quick/stamps/part/two.json"
+    deadline = time.monotonic() + 60
+    while not stamp.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    content = stamp.read_bytes()
+    second = toy.make("ledger", "SEED=7")
+    toy.interrupt(process)
+    assert second.returncode != 0
+    assert f"_build/quick is being built already, by process {process.pid}" in second.stderr
+    assert stamp.read_bytes() == content
+
+
 def test_removed_chapter_leaves_no_notebook(toy: Toy) -> None:
     """A notebook of a chapter that is gone could be collected into the ledger."""
     notebook = "_build/quick/notebooks/part/two.ipynb"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +143,68 @@ def test_stamp_changes_only_with_its_content(tmp_path: Path) -> None:
     assert stamps.update(stamp, {"a": "2", "b": "1"}) == ["a", "b"]
     assert json.loads(stamp.read_text(encoding="utf8")) == {"a": "2", "b": "1"}
     assert [path.name for path in stamp.parent.iterdir()] == ["one.json"]
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"a": "1', b"\x80\xff", b"[]", b"null"])
+def test_damaged_files_are_mended_by_running_again(tmp_path: Path, damaged: bytes) -> None:
+    """A full disk cuts files short; nobody should have to find out which to delete."""
+    stamp = tmp_path / "stamps" / "one.json"
+    whole = {"a": "1"}
+    stamps.update(stamp, whole)
+    stamp.write_bytes(damaged)
+    assert stamps.update(stamp, whole) == []
+    assert json.loads(stamp.read_text(encoding="utf8")) == whole
+    kept, lost = tmp_path / "notebooks" / "kept.ipynb", tmp_path / "notebooks" / "p" / "lost.ipynb"
+    lost.parent.mkdir(parents=True)
+    kept.write_text('{"cells": []}', encoding="utf8")
+    ledger = tmp_path / "ledger.json"
+    for path in (lost, ledger):
+        path.write_bytes(damaged)
+    assert stamps.discard(tmp_path) == [lost, ledger]
+    assert kept.is_file()
+    assert stamps.discard(tmp_path) == []
+
+
+def test_threads_of_linear_algebra_change_a_stamp(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two threads sums end in other digits, and the notebooks are kept all the same."""
+    book = tmp_path / "book"
+    book.mkdir()
+    (book / "one.md").write_text("```{code-cell}\nimport p.b\n```\n", encoding="utf8")
+
+    def inputs() -> dict[str, str]:
+        return stamps.inputs("one", book=book, root=library)
+
+    for name in stamps.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    unset = inputs()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert inputs() == unset
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert stamps.changes(unset, inputs()) == ["the threads by OMP_NUM_THREADS"]
+
+
+def test_two_builds_do_not_share_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers of one build could come under the settings of the other."""
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    book, build = tmp_path / "book", tmp_path / "build"
+    book.mkdir()
+    arguments = ["--book", str(book), "--root", str(book), "--build", str(build), "--owner"]
+    try:
+        assert stamps.main([*arguments, str(other.pid)]) == 0
+        assert stamps.main([*arguments, str(other.pid)]) == 0
+        assert stamps.main([*arguments, str(os.getpid())]) == 1
+        said = f"error: {build} is being built already, by process {other.pid}; wait for it"
+        assert said in capsys.readouterr().err
+    finally:
+        other.communicate()
+    # What a process has left that was killed, or a full disk, is no lock.
+    assert stamps.main([*arguments, str(os.getpid())]) == 0
+    (build / "lock").write_text("[", encoding="utf8")
+    assert stamps.main([*arguments, str(os.getpid())]) == 0
+    # Nor is that of a process whose id was given to another.
+    (build / "lock").write_text(f"[{os.getppid()}, 1.0]", encoding="utf8")
+    assert stamps.main([*arguments, str(os.getpid())]) == 0

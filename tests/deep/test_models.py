@@ -1,5 +1,6 @@
 """Models that are trained whole."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -8,7 +9,8 @@ from companion.catapults.sgd.transformer import vision_transformer
 from traindyn import catapults, deep
 from traindyn.activations import RELU
 from traindyn.catapults import TwoLayerModel, Weights
-from traindyn.deep.differentiated import descended
+from traindyn.deep.critical import LossHessian
+from traindyn.deep.differentiated import Batch, descended
 
 X = np.random.default_rng(0).standard_normal((4, 16))
 Y = np.random.default_rng(1).standard_normal(4)
@@ -182,3 +184,27 @@ def test_messages():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_byte_orders_do_not_change_a_number():
+    """JAX takes arrays of another byte order for numbers of its own, or refuses them."""
+    model = deep.perceptron([3, 8, 1])
+    weights, inputs = model.initial(rng=0), np.random.default_rng(0).standard_normal((5, 3))
+    labels, sizes = np.sin(inputs[:, 0]), np.full(4, 0.1)
+
+    def found(order):
+        given = np.asarray(inputs, order)
+        now = tuple(np.asarray(w).astype(order) for w in weights)
+        batch, y = Batch(given), labels.astype(order)
+        hessian = LossHessian(lambda w, b: model.apply(w, b))
+        return jax.tree_util.tree_leaves((
+            model.outputs(now, batch),
+            model.gradient(now, batch, y),
+            model.descend_many(now, batch, y, sizes.astype(order)),
+            model.tangent_kernel(now, batch),
+            model.input_gradients(now, batch),
+            hessian.operator(now, given, y).matmat(np.eye(sum(w.size for w in now))[:, :2]),
+        ))  # fmt: skip
+
+    for native, swapped in zip(found("<f8"), found(">f8"), strict=True):
+        assert np.array_equal(native, swapped)

@@ -4,6 +4,7 @@
 `chapters`  which files of ``book/`` are chapters, which are plain pages
 `stamps`    what an executed chapter depends on, as a stamp file whose content changes
             exactly when the chapter has to run again
+`lock`      one build at a time in a folder
 `execute`   run one chapter as a notebook
 ==========  =========================================================================
 

@@ -20,13 +20,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import joblib
+import psutil
 
+from claimbook import files
 from claimbook.run import stamps
 
 if TYPE_CHECKING:
@@ -64,10 +66,7 @@ def environment(build: Path) -> dict[str, str]:
     caches = build.resolve()
     for name in ("ipython", "matplotlib", "numba"):
         (caches / name).mkdir(parents=True, exist_ok=True)
-    threads = {
-        key: os.environ.get(key, "1")
-        for key in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    }
+    threads = {key: os.environ.get(key, "1") for key in stamps.THREADS}
     return {
         **threads,
         "NUMBA_CACHE_DIR": str(caches / "numba"),
@@ -212,6 +211,7 @@ def _run(
     from nbclient.exceptions import DeadKernelError
 
     start = last = time.perf_counter()
+    others = set(psutil.Process().children())
 
     def progress(cell_index: int, **_: object) -> None:
         nonlocal last
@@ -224,7 +224,7 @@ def _run(
             )
 
     try:
-        with _kernel_config() as config:
+        with _kernel_config() as config, _interruptible(others):
             executed: NotebookNode = papermill.execute_notebook(
                 notebook,
                 None,
@@ -266,6 +266,19 @@ def _kernel_config() -> Iterator[Config]:
         yield Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
 
 
+@contextmanager
+def _interruptible(others: Collection[psutil.Process]) -> Iterator[None]:
+    """End a kernel that is still starting when the run is interrupted: nobody else does."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        for child in psutil.Process().children():
+            if child not in others:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
+        raise
+
+
 def _refuse_warnings(notebook: NotebookNode, source: Path) -> None:
     for index, cell in enumerate(notebook.cells):
         for output in cell.get("outputs", []):
@@ -299,10 +312,7 @@ def _write(notebook: NotebookNode, output: Path) -> None:
     """Write under another name, then rename: the name never holds half a notebook."""
     import nbformat
 
-    output.parent.mkdir(parents=True, exist_ok=True)
-    part = output.with_name(output.name + ".part")
-    part.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
-    part.replace(output)
+    files.write(output, f"{nbformat.writes(notebook)}\n".encode())
 
 
 def _interrupt(*_: object) -> None:

@@ -18,6 +18,7 @@ import argparse
 import ast
 import hashlib
 import json
+import os
 import re
 import sys
 import tomllib
@@ -26,7 +27,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from claimbook.files import write
 from claimbook.run import chapters as sources
+from claimbook.run import lock
 
 #: These read executed notebooks or start the run of one; no number of a chapter depends on them.
 OUTSIDE = (
@@ -39,6 +42,9 @@ OUTSIDE = (
     "claimbook.seeds",
     "claimbook.site",
 )
+
+#: Number of threads of linear algebra: one, unless one of these is set.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 #: What a record in a notebook repeats of its claim; texts are read when the ledger is built.
 RECORDED = ("id", "number", "kind", "finding")
@@ -373,6 +379,12 @@ def inputs(
         **{path.as_posix(): _digest(_content(path)) for path in files},
         "its claims": _digest(json.dumps(claims, sort_keys=True).encode()),
         "the Python version": ".".join(map(str, sys.version_info[:2])),
+        # They change the last digits of sums; one each is what the numbers are quoted for.
+        **{
+            f"the threads by {name}": count
+            for name in THREADS
+            if (count := os.environ.get(name, "1")) != "1"
+        },
         **{f"the {key}": value for key, value in (settings or {}).items()},
     }
 
@@ -405,18 +417,41 @@ def update(stamp: Path, current: Mapping[str, str]) -> list[str]:
         What changed since the stamp was written; empty if nothing did, or if there was
         no readable stamp.
     """
-    text = json.dumps(current, indent=1, sort_keys=True)
-    try:
-        before = stamp.read_text(encoding="utf8")
-    except FileNotFoundError:
-        before = ""
-    if before == text:
+    before = _loaded(stamp)
+    if before == current:
         return []
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    part = stamp.with_name(stamp.name + ".part")
-    part.write_text(text, encoding="utf8")
-    part.replace(stamp)
-    return changes(json.loads(before), current) if before else []
+    write(stamp, json.dumps(current, indent=1, sort_keys=True).encode())
+    return changes(before, current) if isinstance(before, dict) else []
+
+
+def _loaded(path: Path) -> Any:
+    """Content of a JSON file; None if there is none, or it is damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def discard(build: Path) -> list[Path]:
+    """Remove notebooks and a ledger that are damaged, such as cut short by a full disk.
+
+    They are newer than what they were made from, so that nothing else would make them again.
+
+    Parameters
+    ----------
+    build : Path
+        Such as ``_build/quick``.
+
+    Returns
+    -------
+    list of Path
+        The files removed.
+    """
+    made = [*sorted((build / "notebooks").rglob("*.ipynb")), build / "ledger.json"]
+    damaged = [path for path in made if path.is_file() and not isinstance(_loaded(path), dict)]
+    for path in damaged:
+        path.unlink()
+    return damaged
 
 
 def prune(folder: Path, chapters: Iterable[str]) -> list[Path]:
@@ -450,12 +485,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shared", type=Path, nargs="*", default=[])
     parser.add_argument("--settings", nargs="*", default=[], metavar="KEY=VALUE")
     parser.add_argument("--build", type=Path, required=True, help="such as _build/quick")
+    parser.add_argument("--owner", type=int, help="id of the process that builds, such as make's")
     options = parser.parse_args(arguments)
+    if options.owner is not None:
+        try:
+            lock.take(options.build, options.owner)
+        except lock.LockedError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
     settings = dict(setting.split("=", 1) for setting in options.settings)
     chapters = sources.chapters(options.book)
     for folder in (options.build / "stamps", options.build / "notebooks"):
         for path in prune(folder, chapters):
             print(f"{path}: removed, its chapter is gone")
+    for path in discard(options.build):
+        print(f"{path}: damaged, to be made again")
     for chapter in chapters:
         current = inputs(
             chapter,

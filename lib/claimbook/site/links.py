@@ -20,6 +20,14 @@ _RESOURCES = {
     "embed": ("src",),
     "object": ("data",),
 }
+#: Where a tag names what a reader can follow: pages, anchors, addresses of the web and of mail.
+_FOLLOWED = {
+    "a": ("href", "xlink:href"),
+    "area": ("href",),
+    "form": ("action",),
+    "button": ("formaction",),
+    "input": ("formaction",),
+}
 _LOADING_LINKS = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch"}
 
 
@@ -50,9 +58,10 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {key: value or "" for key, value in attrs}
         self.page.anchors.update(attributes[key] for key in ("id", "name") if attributes.get(key))
-        if tag == "a" and "href" in attributes:
-            self.page.links.append(attributes["href"])
-        elif tag == "link" and "href" in attributes:
+        self.page.links.extend(
+            attributes[key] for key in _FOLLOWED.get(tag, ()) if key in attributes
+        )
+        if tag == "link" and "href" in attributes:
             loads = _LOADING_LINKS & set(attributes.get("rel", "").lower().split())
             (self.page.resources if loads else self.page.links).append(attributes["href"])
         elif tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":

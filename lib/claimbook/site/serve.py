@@ -7,13 +7,41 @@ import contextlib
 import sys
 import webbrowser
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+#: Names under which a browser on this machine reaches the server. A page of elsewhere whose name
+#: is made to lead here has another, and must not read what is served.
+_NAMES = ("127.0.0.1", "localhost")
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class _Site(SimpleHTTPRequestHandler):
+    """Gives the files of a folder to this machine, and nothing else."""
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing for each request."""
+
+    def send_head(self) -> Any:
+        """Refuse requests under another name, and files that lie elsewhere."""
+        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        if host not in _NAMES:
+            self.send_error(HTTPStatus.FORBIDDEN, "This server is for its own machine")
+            return None
+        # A link in the folder may lead out of it.
+        if not Path(self.translate_path(self.path)).resolve().is_relative_to(self._root()):
+            self.send_error(HTTPStatus.NOT_FOUND, "File not found")
+            return None
+        return super().send_head()
+
+    def list_directory(self, path: Any) -> Any:
+        """List nothing: a folder without an index is no page."""
+        self.send_error(HTTPStatus.NOT_FOUND, "File not found")
+
+    def _root(self) -> Path:
+        return Path(self.directory).resolve()
 
 
 def server(site: Path, port: int) -> ThreadingHTTPServer:
@@ -22,7 +50,7 @@ def server(site: Path, port: int) -> ThreadingHTTPServer:
     Parameters
     ----------
     site : Path
-        The folder.
+        The folder. Its pages and files are served, no lists of them and nothing outside.
     port : int
         0 picks a free one.
 
@@ -31,7 +59,7 @@ def server(site: Path, port: int) -> ThreadingHTTPServer:
     ThreadingHTTPServer
         Not started yet; ``server_port`` is the port.
     """
-    return ThreadingHTTPServer(("127.0.0.1", port), partial(_Quiet, directory=str(site)))
+    return ThreadingHTTPServer(("127.0.0.1", port), partial(_Site, directory=str(site)))
 
 
 def main(arguments: list[str] | None = None) -> int:

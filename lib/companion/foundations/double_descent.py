@@ -133,7 +133,7 @@ class LinearModel:
         beta = _validate.finite("signal", self.signal, shape=(None,))
         if beta.size == 0:
             raise ValueError("signal must not be empty")
-        object.__setattr__(self, "signal", beta)
+        object.__setattr__(self, "signal", _validate.frozen(beta))
         object.__setattr__(self, "noise", _validate.non_negative("noise", self.noise))
         if self.covariance is None:
             return
@@ -144,7 +144,7 @@ class LinearModel:
                 raise ValueError(f"covariance must be non-negative, got {given.min():g}")
         else:
             given = _validate.positive_semidefinite("covariance", given, size=beta.size)
-        object.__setattr__(self, "covariance", given)
+        object.__setattr__(self, "covariance", _validate.frozen(given))
 
     @property
     def dimension(self) -> int:

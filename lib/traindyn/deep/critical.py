@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from traindyn import _validate
 from traindyn._types import RNG, Array
+from traindyn.deep.differentiated import native
 from traindyn.linalg import LambdaOperator, top_eigenpairs
 
 __all__ = ["Curvature", "LossHessian"]
@@ -110,6 +111,7 @@ class LossHessian:
             If the labels do not have the shape of the outputs, or are not finite.
         """
         target = _validate.finite("labels", labels)
+        weights, batch = native((weights, batch))
         for name, tree in (("weights", weights), ("batch", batch)):
             for leaf in jax.tree_util.tree_leaves(tree):
                 _validate.finite(name, leaf)

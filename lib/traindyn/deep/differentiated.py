@@ -27,6 +27,17 @@ SOONER: Any = {"xla_backend_optimization_level": 1}
 less long than. Convolutions, attention and products of matrices are as fast as without."""
 
 
+def native(tree: Any) -> Any:
+    """Return arrays in the byte order of this machine, which JAX takes them to be in."""
+    return jax.tree_util.tree_map(_native, tree)
+
+
+def _native(leaf: Any) -> Any:
+    if isinstance(leaf, (np.ndarray, np.generic)) and not leaf.dtype.isnative:
+        return leaf.astype(leaf.dtype.newbyteorder("="))
+    return leaf
+
+
 class Batch(NamedTuple):
     """Inputs of a model.
 
@@ -78,7 +89,8 @@ class Differentiated(ABC):
 
     def _run(self, compiled: Callable[..., Any], weights: Weights, batch: Batch, *more: Any) -> Any:
         self._check(weights, batch, *more[:1])
-        return compiled(*self._code, tuple(weights), batch.inputs, *more)
+        code, fixed = self._code
+        return compiled(code, *native((fixed, tuple(weights), batch.inputs, *more)))
 
     def outputs(self, weights: Weights, batch: Batch) -> Array:
         """Return the outputs, shape (n,), or (n, k) if there are several.
@@ -140,7 +152,7 @@ class Differentiated(ABC):
         -------
         tuple of array
         """
-        lower: Weights = descended(tuple(weights), tuple(gradient), size)
+        lower: Weights = descended(*native((tuple(weights), tuple(gradient))), size)
         return lower
 
     def descend_many(

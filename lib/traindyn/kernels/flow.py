@@ -70,11 +70,10 @@ class KernelFlow:
     ) -> None:
         matrix = _validate.symmetric("kernel", kernel)
         size = matrix.shape[0]
-        self.kernel = matrix
-        self.targets = _validate.finite("targets", targets, shape=(size,))
-        self.start = (
-            np.zeros(size) if start is None else _validate.finite("start", start, shape=(size,))
-        )
+        self.kernel = _validate.frozen(matrix)
+        self.targets = _validate.frozen(_validate.finite("targets", targets, shape=(size,)))
+        begin = np.zeros(size) if start is None else start
+        self.start = _validate.frozen(_validate.finite("start", begin, shape=(size,)))
         self.samples = _validate.integer("samples", size if samples is None else samples, least=1)
         self.step_size = None if step_size is None else _validate.positive("step_size", step_size)
         values, vectors = np.linalg.eigh(matrix)

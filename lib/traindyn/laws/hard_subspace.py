@@ -112,7 +112,8 @@ class HardSubspace:
                     f"probabilities must have the {given.size} entries of weights, "
                     f"got {masses.size}"
                 )
-        self._given, self._masses = given, masses
+        self._given = _validate.frozen(given)
+        self._masses = None if masses is None else _validate.frozen(masses)
         self._sign = 1.0 if self.side == "left" else -1.0
         self._weights = self._sign * given
         self.rank = int(rows.shape[1])

@@ -65,7 +65,7 @@ class SampleCovariance:
         given = _validate.finite("covariance", covariance)
         self._basis: Array | None = None
         if given.ndim == 1:
-            values = given
+            values = _validate.frozen(given)
             if np.any(values < 0):
                 raise ValueError(f"covariance must be non-negative, got {values.min():g}")
         else:

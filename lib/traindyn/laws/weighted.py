@@ -103,6 +103,11 @@ class Outliers:
     overlaps: Array
     sides: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        """Make the arrays read-only: laws keep the outliers that they have found."""
+        for name, value in vars(self).copy().items():
+            object.__setattr__(self, name, _validate.frozen(value))
+
 
 class _Kernel(NamedTuple):
     """The functions z and z' of complex b, as sums over poles."""
@@ -195,7 +200,7 @@ class WeightedMarchenkoPastur:
                 )
         # Powers of weights so far below the largest would underflow or overflow.
         given = np.where(np.abs(given) > _NEGLIGIBLE * np.abs(given).max(), given, 0.0)
-        self._given, self._given_masses = given, masses
+        self._given, self._given_masses = given, _validate.frozen(masses)
         # Zero weights contribute nothing below; equal ones are merged.
         scaled = self.ratio * self.variance * given
         self._poles, inverse = np.unique(scaled[given != 0], return_inverse=True)
@@ -220,7 +225,7 @@ class WeightedMarchenkoPastur:
     def intervals(self) -> Array:
         """Intervals of the continuous support, shape (n, 2), increasing."""
         inner = [self._z(b) for gap in self._gaps for b in (gap.low, gap.high) if np.isfinite(b)]
-        return np.array(inner).reshape(-1, 2)
+        return _validate.frozen(np.array(inner).reshape(-1, 2))
 
     @property
     def edges(self) -> Array:

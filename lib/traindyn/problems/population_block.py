@@ -48,9 +48,9 @@ class PopulationBlock:
         """Convert and check every field."""
         basis = _validate.finite("basis", self.basis, shape=(None, None))
         object.__setattr__(self, "shift", _validate.number("shift", self.shift))
-        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "basis", _validate.frozen(basis))
         core = _validate.symmetric("core", self.core, size=basis.shape[1])
-        object.__setattr__(self, "core", (core + core.T) / 2)
+        object.__setattr__(self, "core", _validate.frozen((core + core.T) / 2))
 
     @property
     def size(self) -> int:

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from traindyn import _validate, linalg, parallel
+from traindyn._threads import one_thread
 from traindyn._types import RNG, Array
 from traindyn.linalg import LambdaOperator, Operator, Spectrum
 from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample, require
@@ -406,7 +406,7 @@ def _shoot(
     generators = _validate.generator("rng", rng).spawn(len(chains))
     report = parallel.reporter(progress)
     for n, point in enumerate(points):
-        with threadpool_limits(limits=1):
+        with one_thread:
             source = block_operators.at(problem, point, sample)
         # A child per frame: a generator that another process used would come back unused.
         streams = [generator.spawn(1)[0] for generator in generators]

@@ -50,8 +50,8 @@ class LimitSpectra:
         own = _validate.finite("own", self.own, shape=(weights.size,))
         if np.any((own < 0) | (own > 1)):
             raise ValueError(f"own must lie in [0, 1], got {own.min():g} to {own.max():g}")
-        object.__setattr__(self, "own", own)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "own", _validate.frozen(own))
+        object.__setattr__(self, "weights", _validate.frozen(weights))
 
     @property
     def k(self) -> int:

@@ -100,8 +100,8 @@ class QuadraticModel:
             raise ValueError(f"curvature must have shape {shapes}, got {curvature.shape}")
         if curvature.ndim > 1 and not np.allclose(curvature, np.swapaxes(curvature, -1, -2)):
             raise ValueError("curvature must be symmetric, got a matrix that is not")
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "curvature", curvature)
+        object.__setattr__(self, "features", _validate.frozen(features))
+        object.__setattr__(self, "curvature", _validate.frozen(curvature))
         object.__setattr__(self, "scale", _validate.number("scale", self.scale))
 
     def _bend(self, w: Array) -> Array:

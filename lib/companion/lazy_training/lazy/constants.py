@@ -180,8 +180,8 @@ class QuadraticMap:
         curvature = _validate.finite("curvature", self.curvature, shape=(outputs, size, size))
         if not np.array_equal(curvature, curvature.swapaxes(1, 2)):
             raise ValueError("curvature must be symmetric in its last two axes")
-        object.__setattr__(self, "slope", slope)
-        object.__setattr__(self, "curvature", curvature)
+        object.__setattr__(self, "slope", _validate.frozen(slope))
+        object.__setattr__(self, "curvature", _validate.frozen(curvature))
 
     @property
     def size(self) -> int:

@@ -115,8 +115,9 @@ class MultiIndex:
         if second.size == 0 or not np.all(second):
             raise ValueError(f"second_layer must have non-zero entries, got {second}")
         given = np.zeros(second.size) if self.biases is None else self.biases
-        object.__setattr__(self, "second_layer", second)
-        object.__setattr__(self, "biases", _validate.finite("biases", given, shape=(second.size,)))
+        biases = _validate.finite("biases", given, shape=(second.size,))
+        object.__setattr__(self, "second_layer", _validate.frozen(second))
+        object.__setattr__(self, "biases", _validate.frozen(biases))
         object.__setattr__(self, "_biased", bool(np.any(self.biases)))
         low, high = self.target.label_range
         if low < self.loss.low or high > self.loss.high:

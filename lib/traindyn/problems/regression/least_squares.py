@@ -72,8 +72,8 @@ class LeastSquares:
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
-        self.x = _validate.finite("x", x, shape=(None, None))
-        self.y = _validate.finite("y", y, shape=(len(self.x),))
+        self.x = _validate.frozen(_validate.finite("x", x, shape=(None, None)))
+        self.y = _validate.frozen(_validate.finite("y", y, shape=(len(self.x),)))
         left, values, right = np.linalg.svd(self.x, full_matrices=False)
         largest = values.max(initial=0.0)
         if largest == 0:
