@@ -133,7 +133,7 @@ def test_an_exponent_is_shown_as_a_power(published):
 @pytest.mark.parametrize(
     ("base", "exponent", "text"),
     [(10, 3.99999, "10⁴"), (10, 4, "10⁴"), (10, 3.5, "3160"), (2, -1, "0.5"), (10, -3, "0.001"),
-     (10, -3.25, "5.6 · 10⁻⁴"), (10, 12.999, "10¹³"), (2, 10, "1020"), (10, 2.9999, "1000")],
+     (10, -3.25, "5.6·10⁻⁴"), (10, 12.999, "10¹³"), (2, 10, "1020"), (10, 2.9999, "1000")],
 )  # fmt: skip
 def test_powers_are_printed_to_three_digits(base, exponent, text):
     """A power next to a border could be printed with too many digits, or as 10e3."""

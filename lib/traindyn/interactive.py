@@ -121,14 +121,14 @@ def power(base: float, exponent: float) -> str:
     --------
     >>> from traindyn.interactive import power
     >>> power(2, 5), power(10, 2.25), power(10, -4), power(10, 5.5)
-    ('32', '178', '10⁻⁴', '3.2 · 10⁵')
+    ('32', '178', '10⁻⁴', '3.2·10⁵')
     """
     number = float(base) ** exponent
     if 1e-3 <= number < 9995:
         return f"{number:.3g}" if number < 999.5 else f"{float(f'{number:.3g}'):.0f}"
     front, _, back = f"{number:.1e}".partition("e")
     raised = "".join("⁻" if sign == "-" else _RAISED[int(sign)] for sign in f"{int(back)}")
-    return f"10{raised}" if front == "1.0" else f"{float(front):g} · 10{raised}"
+    return f"10{raised}" if front == "1.0" else f"{float(front):g}·10{raised}"
 
 
 def choice(
