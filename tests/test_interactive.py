@@ -115,6 +115,49 @@ def test_parameters_choose_what_is_drawn(published, version):
     assert len(drawn(spec, level=0.2 + 0.2 + 0.2, kind="up")) == 3
 
 
+def test_an_exponent_is_shown_as_a_power(published):
+    """The page could show a logarithm, or JupyterLab call the logarithm by the power's name."""
+    late = interactive.slider("late", "time t_0", start=-4, stop=6, step=5, value=1, base=10)
+    show(charts=[altair.Chart().mark_point()], parameters=[late],
+         reading=dict.fromkeys(interactive.grid(late), "seen"))  # fmt: skip
+    data = published[0][0]
+    assert source(data)["powers"] == {
+        "late": {"label": "time t_0", "values": ["10⁻⁴", "10", "10⁶"]}
+    }
+    (bound,) = (each["bind"] for each in data[interactive.MIME]["params"] if "bind" in each)
+    assert (bound["name"], bound["min"]) == ("time, log₁₀ t_0", -4)
+    show()
+    assert source(published[1][0])["powers"] == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "text"),
+    [(10, 3.99999, "10⁴"), (10, 4, "10⁴"), (10, 3.5, "3160"), (2, -1, "0.5"), (10, -3, "0.001"),
+     (10, -3.25, "5.6·10⁻⁴"), (10, 12.999, "10¹³"), (2, 10, "1020"), (10, 2.9999, "1000")],
+)  # fmt: skip
+def test_powers_are_printed_to_three_digits(base, exponent, text):
+    """A power next to a border could be printed with too many digits, or as 10e3."""
+    assert interactive.power(base, exponent) == text
+
+
+def test_base_of_a_slider_is_an_integer():
+    """A logarithm to base one or 2.5 has no name."""
+    options = dict(start=0, stop=1, step=1, value=0)
+    with pytest.raises(ValueError, match="base must be an integer >= 2, got 1"):
+        interactive.slider("a", "time t", **options, base=1)
+
+
+def test_a_logarithmic_axis_shows_powers():
+    """Labels could be 1e+4, or the power of another tick."""
+    values = [1e-12, 0.01, 1, 10, 20, 1e9]
+    axis = altair.Axis(labelExpr=interactive.TENS, values=values, labelOverlap=False)
+    across = altair.X("x:Q", axis=axis, scale=altair.Scale(type="log", domain=[1e-12, 1e9]))
+    chart = altair.Chart(altair.InlineData([{"x": 1}])).mark_point().encode(x=across)
+    drawn_axis = vl_convert.vegalite_to_svg(chart.properties(width=900).to_dict())
+    labels = re.findall(r"<text[^>]*>(10[⁻⁰¹²³⁴-⁹]+)</text>", drawn_axis)
+    assert labels == ["10⁻¹²", "10⁻²", "10⁰", "10¹", "10⁹"]
+
+
 def test_the_same_figure_twice_is_the_same_output(published):
     """Names of data or parameters could be counted or drawn at random."""
     show()

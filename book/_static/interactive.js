@@ -42,25 +42,16 @@
     }
   };
 
-  /* A slider that moves a logarithm, "time, log₁₀ t", shows the number itself. */
-  const LOGARITHM = /,? log(₂|₁₀) (\S+)$/;
-  const EQUATION = /log(₂|₁₀) (\S+) = (-?\d+(?:\.\d+)?)/g;
-  const raised = (digits) =>
-    digits.replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).replace("-", "⁻").replace("+", "");
-  const power = (base, exponent) => {
-    const number = (base === "₂" ? 2 : 10) ** exponent;
-    if (number >= 1e-3 && number < 1e4) return `${Number(number.toPrecision(3))}`;
-    const [front, back] = number.toExponential(1).split("e");
-    return `${front === "1.0" ? "" : `${Number(front)} · `}10${raised(back)}`;
-  };
-  const dressUp = (input) => {
+  /* A slider may move an exponent, and then shows the power. */
+  const dressUp = (input, powers) => {
     const [name, value] = input.labels[0].querySelectorAll(":scope > span");
-    const [, base, symbol] = name.textContent.match(LOGARITHM) ?? [];
-    print(name, name.textContent.replace(LOGARITHM, " $2"));
+    print(name, powers?.label ?? name.textContent);
     if (!value) return;
+    const letter = powers ? `${powers.label.split(" ").pop()} = ` : "";
     const say = () => {
-      print(value, base ? power(base, input.valueAsNumber) : input.value);
-      input.setAttribute("aria-valuetext", `${symbol ? `${symbol} = ` : ""}${value.textContent}`);
+      const place = Math.round((input.valueAsNumber - input.min) / input.step);
+      print(value, powers ? powers.values[place] : input.value);
+      input.setAttribute("aria-valuetext", `${letter}${value.textContent}`);
     };
     input.addEventListener("input", say); /* After the listener of Vega, which was there before. */
     say();
@@ -80,7 +71,7 @@
   const prepare = async (figure) => {
     const address = figure.querySelector("template").dataset.specification;
     await fetched(address);
-    const { spec, themes } = window.specifications[address.split("/").pop()];
+    const { spec, themes, powers = {} } = window.specifications[address.split("/").pop()];
     delete spec.title; /* The reading, which stands below as text. */
     const drawn = element("div", "traindyn-drawn", figure);
     const inputs = element("div", "traindyn-inputs", drawn);
@@ -89,7 +80,7 @@
     reading.setAttribute("role", "status");
     const watch = new MutationObserver(() => lower(picture));
     watch.observe(picture, { childList: true, characterData: true, subtree: true });
-    return { figure, spec, themes, inputs, picture, reading, view: null };
+    return { figure, spec, themes, powers, inputs, picture, reading, view: null };
   };
 
   /* The specification at the width there is, with the values the reader has chosen. */
@@ -112,7 +103,7 @@
   };
 
   const draw = async (state) => {
-    const { inputs, picture, reading, themes } = state;
+    const { inputs, picture, powers, reading, themes } = state;
     const focused = [...inputs.querySelectorAll("input, select")].indexOf(document.activeElement);
     const next = fitted(state);
     if (state.view) state.view.finalize();
@@ -130,12 +121,8 @@
     state.view = view;
     /* The description is on the box; single marks have none. */
     picture.querySelector("svg").setAttribute("aria-hidden", "true");
-    for (const input of inputs.querySelectorAll("input, select")) dressUp(input);
-    const read = (_, text) => {
-      const told = text.replace(EQUATION, (_whole, base, symbol, exponent) =>
-        `${symbol} = ${power(base, Number(exponent))}`);
-      print(reading, told);
-    };
+    for (const input of inputs.querySelectorAll("input, select")) dressUp(input, powers[input.name]);
+    const read = (_, text) => print(reading, text);
     read("reading", view.signal("reading"));
     view.addSignalListener("reading", read);
     if (focused >= 0) inputs.querySelectorAll("input, select")[focused].focus();
@@ -143,27 +130,42 @@
     state.figure.view = view;
   };
 
-  const start = async () => {
-    await fetched(vega);
-    const states = await Promise.all(figures.map(prepare));
-    let pending = Promise.resolve();
-    const drawAll = () => {
-      pending = pending.then(() => Promise.all(states.map(draw)));
-    };
-    drawAll();
-    new MutationObserver(drawAll).observe(document.documentElement, {
-      attributeFilter: ["data-theme"],
-    });
-    /* The side bar may change the width too; a phone's browser changes the height all the time. */
-    const widths = new Map(figures.map((figure) => [figure, figure.clientWidth]));
-    const watch = new ResizeObserver((entries) => {
-      const changed = entries.filter(({ target }) => target.clientWidth !== widths.get(target));
-      for (const { target } of changed) widths.set(target, target.clientWidth);
-      if (changed.length) drawAll();
-    });
-    figures.forEach((figure) => watch.observe(figure));
+  let pending = Promise.resolve();
+  const states = [];
+  const drawSoon = (chosen) => {
+    pending = pending.then(() => Promise.all(chosen().map(draw)));
   };
+  const drawAll = () => drawSoon(() => states);
+
+  /* The scripts are large: each figure is drawn when it comes near the screen. */
+  let fetching = null;
+  const start = async (figure) => {
+    fetching ??= fetched(vega);
+    await fetching;
+    const state = await prepare(figure);
+    states.push(state);
+    drawSoon(() => [state]);
+  };
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      start(target);
+    }
+  }, { rootMargin: "50%" });
+  figures.forEach((figure) => near.observe(figure));
+
+  new MutationObserver(drawAll).observe(document.documentElement, {
+    attributeFilter: ["data-theme"],
+  });
+  /* The side bar may change the width too; a phone's browser changes the height all the time. */
+  const widths = new Map(figures.map((figure) => [figure, figure.clientWidth]));
+  const watch = new ResizeObserver((entries) => {
+    const changed = entries.filter(({ target }) => target.clientWidth !== widths.get(target));
+    for (const { target } of changed) widths.set(target, target.clientWidth);
+    if (changed.length) drawAll();
+  });
+  figures.forEach((figure) => watch.observe(figure));
 
   const vega = new URL("vega.js", document.currentScript.src).href;
-  start();
 })();

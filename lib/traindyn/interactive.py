@@ -25,12 +25,20 @@ import numpy as np
 from traindyn import _validate
 from traindyn.figures import DARK, FILES, LIGHT, PALETTE, Panel, Theme, publish, render
 
-__all__ = ["MOST_BYTES", "THEORY", "chart", "choice", "grid", "show", "slider"]
+__all__ = ["MOST_BYTES", "TENS", "THEORY", "chart", "choice", "grid", "power", "show", "slider"]
 
 #: Largest specification, data included.
 MOST_BYTES = 1_000_000
 #: Style of marks that are theory: ``mark_line(style=interactive.THEORY)``.
 THEORY = "theory"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SIZE = "round(abs(log(datum.value)) / LN10)"
+#: Labels of the powers of ten on a logarithmic axis: ``altair.Axis(labelExpr=interactive.TENS)``.
+TENS = (
+    f"abs(abs(log(datum.value)) / LN10 - {_SIZE}) > 1e-6 ? ''"
+    " : '10' + (datum.value < 0.5 ? '⁻' : '')"
+    f" + ({_SIZE} > 9 ? '{_RAISED}'[floor({_SIZE} / 10)] : '') + '{_RAISED}'[{_SIZE} % 10]"
+)
 #: What JupyterLab 4 draws; its schema is a subset of the one Altair writes.
 MIME = "application/vnd.vegalite.v5+json"
 
@@ -39,8 +47,24 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _CLOSE = 1e-6
 
 
+class _Exponent(altair.Parameter):
+    """A parameter that is the logarithm of what the reader sees."""
+
+    def __init__(self, made: altair.Parameter, label: str, base: int) -> None:
+        super().__init__(made.name, made.empty, made.param, made.param_type)
+        self.label = label
+        self.base = base
+
+
 def slider(
-    name: str, label: str, *, start: float, stop: float, step: float, value: float
+    name: str,
+    label: str,
+    *,
+    start: float,
+    stop: float,
+    step: float,
+    value: float,
+    base: int | None = None,
 ) -> altair.Parameter:
     """Return a parameter that takes equidistant values.
 
@@ -52,6 +76,9 @@ def slider(
         What the reader sees next to the slider, with the unit.
     start, stop, step, value : float
         Ends, distance of two values, value at first.
+    base : int, optional
+        If given, the values are exponents: the page shows powers of this base. The last word of
+        `label` is then the letter of the power, whose logarithm JupyterLab shows.
 
     Raises
     ------
@@ -63,14 +90,45 @@ def slider(
     >>> from traindyn.interactive import grid, slider
     >>> grid(slider("signal", "signal λ", start=0.5, stop=1, step=0.25, value=1))
     [0.5, 0.75, 1.0]
+    >>> grid(slider("log_t", "time t", start=0, stop=2, step=1, value=1, base=10))
+    [0.0, 1.0, 2.0]
     """
     low, high = _validate.number("start", start), _validate.number("stop", stop)
     if high <= low:
         raise ValueError(f"stop must be above start = {low:g}, got {high:g}")
+    native = label
+    if base is not None:
+        _validate.integer("base", base, least=2)
+        words, _, letter = label.rpartition(" ")
+        lowered = "".join(chr(ord("₀") + int(digit)) for digit in str(base))
+        native = ", ".join(filter(None, [words, f"log{lowered} {letter}"]))
     binding = altair.binding_range(
-        min=low, max=high, step=_validate.positive("step", step), name=label
+        min=low, max=high, step=_validate.positive("step", step), name=native
     )
-    return _parameter(name, binding, value)
+    made = _parameter(name, binding, value)
+    return made if base is None else _Exponent(made, label, base)
+
+
+def power(base: float, exponent: float) -> str:
+    """Return a power as a reader writes it: to three digits, large and small ones with a ten.
+
+    Parameters
+    ----------
+    base, exponent : float
+        As a slider with a base moves them.
+
+    Examples
+    --------
+    >>> from traindyn.interactive import power
+    >>> power(2, 5), power(10, 2.25), power(10, -4), power(10, 5.5)
+    ('32', '178', '10⁻⁴', '3.2·10⁵')
+    """
+    number = float(base) ** exponent
+    if 1e-3 <= number < 9995:
+        return f"{number:.3g}" if number < 999.5 else f"{float(f'{number:.3g}'):.0f}"
+    front, _, back = f"{number:.1e}".partition("e")
+    raised = "".join("⁻" if sign == "-" else _RAISED[int(sign)] for sign in f"{int(back)}")
+    return f"10{raised}" if front == "1.0" else f"{float(front):g}·10{raised}"
 
 
 def choice(
@@ -220,8 +278,17 @@ def show(
         label, `reading` lacks a value, or the specification exceeds :data:`MOST_BYTES`.
     """
     spec = _specification(charts, parameters, _by_key(parameters, reading), alt, size)
+    powers = {
+        each.name: {
+            "label": each.label,
+            "values": [power(each.base, exponent) for exponent in grid(each)],
+        }
+        for each in parameters
+        if isinstance(each, _Exponent)
+    }
+    themes = {theme.name: _config(theme) for theme in (LIGHT, DARK)}
     source = json.dumps(
-        {"spec": spec, "themes": {theme.name: _config(theme) for theme in (LIGHT, DARK)}},
+        {"spec": spec, "themes": themes, "powers": powers},
         ensure_ascii=False,
         separators=(",", ":"),
     )

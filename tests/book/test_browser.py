@@ -320,6 +320,70 @@ def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
     assert _violations(visit.page) == []
 
 
+#: Pages that a phone shows as lists of sections, and one of these sections.
+FOLDED = {
+    "intro": "what-a-verdict-means",
+    "notation": "training",
+    "map": "false-statements-that-others-rest-on",
+    "resolution": "the-weakest-checks",
+    "errata": "slips",
+    "limits": "needs-data-that-are-not-shipped",
+    "performance": "catapults",
+    "status": "run-times",
+}
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (PHONE, "dark")], indirect=True)
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_phone_folds_sections(visit: Visit, name: str) -> None:
+    """A page could be ten screens long on a phone, or a link lead to something closed."""
+    page = visit.page
+    visit.open(f"book/{name}.html")
+    height = page.evaluate("document.querySelector('article').offsetHeight")
+    assert height <= 6 * PHONE["height"]
+    section = page.locator(f"section#{FOLDED[name]}")
+    closed = section.bounding_box()
+    assert closed and closed["height"] < 150
+    summary = section.locator("summary", has=page.locator("h2"))
+    summary.focus()
+    page.keyboard.press("Enter")
+    opened = section.bounding_box()
+    assert opened and opened["height"] > closed["height"] + 60
+    assert visit.problems == []
+    page.goto("about:blank")
+    visit.open(f"book/{name}.html#{FOLDED[name]}")
+    assert section.locator("details.td-section").get_attribute("open") is not None
+    place = section.bounding_box()
+    assert place and -1 <= place["y"] < PHONE["height"] / 2
+    assert _violations(page) == []
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_sections_are_open_on_a_desk_and_on_paper(
+    visit: Visit, browser: Browser, address: str, name: str
+) -> None:
+    """What a phone folds could be closed elsewhere, and missing in print."""
+    visit.open(f"book/{name}.html", until="load")
+    assert visit.page.locator(".td-section").count() == 0
+    context = browser.new_context(viewport=PHONE)
+    page = context.new_page()
+    page.goto(f"{address}/book/{name}.html")
+    assert page.locator(".td-section:not([open])").count() > 0
+    page.pdf()
+    assert page.locator(".td-section:not([open])").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True)
+def test_a_phone_opens_the_chosen_statement(visit: Visit) -> None:
+    """The address of one statement's view could lead to a folded graph."""
+    visit.open("book/map.html?focus=BGHJ-Theorem-2.6")
+    form = visit.page.locator("#td-map-form")
+    assert form.is_visible()
+    assert visit.page.locator(".td-map .td-focus").count() == 1
+    assert visit.page.locator(".td-map .td-focus").is_visible()
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_can_be_read_without_a_script(browser: Browser, address: str, name: str) -> None:
     """What is folded could stay closed where no script runs."""

@@ -51,6 +51,21 @@ def test_pages_keep_their_scripts_and_lose_the_others(site: Path) -> None:
     assert not (site / "_static" / "scripts" / "fontawesome.js").exists()
 
 
+def test_only_notebooks_are_downloads(site: Path) -> None:
+    """Megabytes of generated text could stay, or a button lead to a file that is gone."""
+    button = '<li><a href="_sources/{}"\n  class="btn">\n<span>{}</span>\n</a>\n</li>'
+    (site / "_sources" / "book").mkdir(parents=True)
+    for name in ("book/ledger.md", "book/chapter.ipynb"):
+        (site / "_sources" / name).write_text("")
+    buttons = [button.format(name, name) for name in ("book/ledger.md", "book/chapter.ipynb")]
+    printing = "<li>\n<button>print</button></li>"
+    (site / "index.html").write_text(f"<ul>{buttons[1]}{buttons[0]}{printing}</ul>")
+    weight.reduce(site)
+    assert (site / "index.html").read_text() == f"<ul>{buttons[1]}{printing}</ul>"
+    kept = [path.name for path in site.glob("_sources/**/*") if path.is_file()]
+    assert kept == ["chapter.ipynb"]
+
+
 def test_fonts_keep_the_icons_of_the_site(site: Path) -> None:
     """An icon of a page or of a script could be drawn as an empty box."""
     weight.reduce(site)

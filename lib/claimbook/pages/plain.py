@@ -53,6 +53,11 @@ _WORDS = frozenset(("text", "textrm"))
 _FRACTIONS = frozenset(("frac", "tfrac", "dfrac"))
 _VULGAR = {"1/2": "½", "1/3": "⅓", "2/3": "⅔", "1/4": "¼", "3/4": "¾", "1/8": "⅛"}
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}^_&~]|\s+|[^\\{}^_&~\s]", re.DOTALL)
+#: An index of a letter or a power, in brackets, which may hold others, if it has several signs.
+_SCRIPT = re.compile(
+    r"(?:(?<=\w)(?P<mark>_)|\^)(?:(?P<name>[A-Za-z0-9α-ω]+|[⊤⋆∗])"
+    r"|\((?P<group>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\))"
+)
 _DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -104,7 +109,7 @@ def tex(formula: str) -> str:
 
 
 def printed(written: str) -> str:
-    """Return a line of plain text as HTML, with subscripts and signs as they are printed.
+    """Return a line of plain text as HTML, with indices, powers and signs as they are printed.
 
     Parameters
     ----------
@@ -116,9 +121,18 @@ def printed(written: str) -> str:
     >>> from claimbook.pages.plain import printed
     >>> printed("Slope -1, in units of n/σ_min² < 1.")
     'Slope −1, in units of n/σ<sub>min</sub>² &lt; 1.'
+    >>> printed("It is of order λ^(−1/2), not e^(−d^(o(1))).")
+    'It is of order λ<sup>−1/2</sup>, not e<sup>−d<sup>o(1)</sup></sup>.'
     """
-    signs = re.sub(r"(?<![\w)])-(?=\d)", "−", escape(written))
-    return re.sub(r"(?<=\w)_([A-Za-z0-9α-ω]+)", r"<sub>\1</sub>", signs)
+    return _printed(re.sub(r"(?<![\w)])-(?=\d)", "−", escape(written)))
+
+
+def _printed(text: str) -> str:
+    def script(match: re.Match[str]) -> str:
+        tag = "sub" if match["mark"] == "_" else "sup"
+        return f"<{tag}>{match['name'] or _printed(match['group'])}</{tag}>"
+
+    return _SCRIPT.sub(script, text)
 
 
 class _Reader:

@@ -46,6 +46,7 @@ extensions = [*extensions, "claimbook.site.meta", "claimbook.site.weight"]
 def setup(app):
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
     app.add_css_file("claimbook.css", priority=900)  # after those of the book
+    app.add_js_file("fold.js", defer="defer")  # before what opens sections
     app.add_js_file("ledger.js", defer="defer")
     app.add_js_file("map.js", defer="defer")
     app.add_js_file("search.js", defer="defer")

@@ -16,18 +16,21 @@ from typing import Any
 from pygments.formatters import HtmlFormatter
 from pygments.token import Token
 
-#: Files for those who debug or translate the theme, its script of icons, and the larger form of
-#: fonts that every browser reads in a smaller one.
+#: Files for those who debug or translate the theme, its script of icons, the larger form of fonts
+#: that every browser reads in a smaller one, and the text of pages, which is in the repository or
+#: was generated: only notebooks are worth a download.
 _UNREAD = (
     "**/*.map",
     "_static/locales",
     "_static/scripts/fontawesome.js*",
     "_static/vendor/fontawesome/webfonts/*.woff2",
     "_static/vendor/fontawesome/webfonts/*.ttf",
+    "_sources/**/*.md",
 )
 _SCRIPT = '<script[^>]* src="[^"]*{}[^"]*"></script>\n?'
 _ICONS = re.compile(_SCRIPT.format(r"fontawesome\.js"))
 _INDEX = re.compile(_SCRIPT.format(r"(?:searchtools|language_data|searchindex)\.js"))
+_DOWNLOAD = re.compile(r'<li><a href="[^"]*_sources/[^"]*\.md".*?</li>\s*', re.DOTALL)
 _SOURCES = re.compile(
     r'url\(([^()]*)\.woff2\) format\("woff2"\),url\([^()]*\) format\("truetype"\)'
 )
@@ -53,7 +56,8 @@ def reduce(html: Path) -> None:
         text = page.read_text(encoding="utf8")
         for _, names in _ICON.findall(text):
             used.update(_NAMES.findall(names))
-        text = _ICON.sub(r'<\1 aria-hidden="true" class="\2"', _ICONS.sub("", text))
+        text = _DOWNLOAD.sub("", _ICONS.sub("", text))
+        text = _ICON.sub(r'<\1 aria-hidden="true" class="\2"', text)
         if page.name != "search.html":
             text = _INDEX.sub("", text)
         page.write_text(text, encoding="utf8")

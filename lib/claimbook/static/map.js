@@ -81,6 +81,7 @@
       }
       graph.box.hidden = Boolean(focus) && listed && !here;
       graph.box.classList.toggle("td-focused", here);
+      if (focus && listed) graph.box.closest(".td-section")?.setAttribute("open", "");
       if (here) crop(graph, shown);
       else size(graph, graph.whole.split(" ").map(Number));
       if (here) centre(graph, graph.nodes.get(focus));
@@ -108,7 +109,9 @@
       else field.selectedIndex = 0;
     }
     show();
-    if (form.elements.focus.value) form.scrollIntoView();
+    if (!form.elements.focus.value) return;
+    form.closest(".td-section")?.setAttribute("open", "");
+    form.scrollIntoView();
   };
   const change = () => {
     show();
