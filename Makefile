@@ -3,6 +3,7 @@
 PROFILE ?= quick
 SEED    ?= 2024
 PORT    ?= 8000
+CHAPTER ?= foundations/implicit-bias
 VENV    ?= .venv
 # The first of these that is Python 3.11 or newer makes the virtual environment.
 PYTHON  ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -44,24 +45,26 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help book ledger notebooks repeat seeds test lint types unit mutation versions versions-oldest \
-  versions-newest serve benchmark lock clean distclean stamps head
+  versions-newest serve lab benchmark lock clean distclean stamps head
 
 help:
 	@echo 'make book [PROFILE=paper]   run all chapters, write the ledger, build the site'
 	@echo 'make ledger                 run all chapters and write the ledger, without the site'
 	@echo 'make serve                  build the book if need be and open it in a browser'
+	@echo 'make lab                    open a chapter in JupyterLab, to rerun and change it'
 	@echo 'make test                   lint, types, doctests, unit tests, tests of the built book'
 	@echo 'make repeat                 run all chapters again with other workers: the same bytes?'
 	@echo 'make seeds SEEDS="1 2 3"    run the quick book at these seeds: which checks fail, how often?'
 	@echo 'make mutation               wrong formulas, one at a time: does the ledger refuse each?'
 	@echo 'make versions               unit tests with the oldest and newest NumPy, SciPy, ...'
 	@echo 'make benchmark              measure speed and memory side by side (installs PyTorch)'
-	@echo 'make lock                   write requirements.lock anew from pyproject.toml'
+	@echo 'make lock                   write the lock files anew from pyproject.toml'
 	@echo 'make clean                  remove everything generated; make distclean: and $(VENV)'
 	@echo
 	@echo 'PROFILE=quick|paper  sizes of the chapters: minutes, or those of the sources'
 	@echo 'SEED=$(SEED)            root seed of every chapter'
 	@echo 'PORT=$(PORT)            where make serve listens (0: any free port)'
+	@echo 'CHAPTER=...          what make lab opens ($(CHAPTER))'
 	@echo 'PYTHON=$(PYTHON)       makes $(VENV)'
 	@echo '-j2                  run chapters side by side'
 
@@ -141,6 +144,11 @@ serve: $(SITE)
 	@rm -f $(B)/lock  # built: others may build while the server runs
 	@$(RUN).site.serve $(B)/html --port $(PORT)
 
+# As on Binder; with one thread for linear algebra, as in the runs of the book.
+lab: $(READY)
+	@$(RUN).run.lab --output _build/lab
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/jupyter lab _build/lab/$(CHAPTER).ipynb
+
 # --------------------------------------------------------------------------------- tests
 
 test: lint types unit
@@ -202,14 +210,19 @@ benchmark: $(READY)
 	@$(BIN)/python -m pip install --quiet --quiet --editable '.[benchmark]' --no-build-isolation
 	@$(BIN)/python benchmarks/run.py
 
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+  pyproject.toml
+
+# What rerunning a chapter needs (Binder) is a part of the whole, at the same versions.
 lock: $(UV)
 	@echo 'lock: resolving pyproject.toml for all platforms'
-	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
-	  --extra book --extra test --generate-hashes --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  --output-file requirements.lock.part pyproject.toml
+	@$(COMPILE) --upgrade --extra book --extra test --output-file requirements.lock.part
+	@$(COMPILE) --upgrade --extra lab --constraint requirements.lock.part \
+	  --output-file requirements-lab.lock.part
 	@mv requirements.lock.part requirements.lock
-	@echo 'lock: requirements.lock written'
+	@mv requirements-lab.lock.part requirements-lab.lock
+	@echo 'lock: requirements.lock and requirements-lab.lock written'
 
 clean:
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache

@@ -1,24 +1,39 @@
-"""The launch buttons open a notebook that runs, in the locked environment."""
+"""The launch buttons open a notebook that reads and runs, in the locked environment."""
 
 from __future__ import annotations
 
-import json
+import ast
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import nbformat
 import pytest
 import yaml
 
 from claimbook.run import chapters, execute
-from claimbook.site import links
+from claimbook.site import links, stage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+#: What only the site knows how to show.
+RAW = re.compile(r"\{[a-z:]+\}`")
+#: A chapter that is short, with numbers in its text, references and a figure with parameters.
+SHORT = "catapults/one-example"
+#: What JupyterLab and a run of that chapter may take.
+PATIENCE = 300_000  # milliseconds
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +51,8 @@ def launched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = home / "repository"
     copy.mkdir()
     shutil.copytree(root / "book", copy / "book")
-    shutil.copy(root / "postBuild", copy / "postBuild")
+    for name in ("postBuild", "_config.yml"):
+        shutil.copy(root / name, copy / name)
     # Everything is real but pip, which would re-install this very environment.
     tools = home / "tools"
     tools.mkdir()
@@ -61,7 +77,7 @@ def test_environment_is_the_lock_and_nothing_else(root: Path, environment: dict[
     assert re.fullmatch(r"python=3\.\d+", python)
     assert pip == "pip"
     # repo2docker copies the whole repository before installing exactly when pip reads a file.
-    assert packages == {"pip": ["-r requirements.lock"]}
+    assert packages == {"pip": ["-r requirements-lab.lock"]}
     # Where these exist, repo2docker uses them instead of the files in the root.
     assert not (root / "binder").exists()
     assert not (root / ".binder").exists()
@@ -78,11 +94,11 @@ def test_environment_installs_the_lock(
     something as soon as one version in the lock differs.
     """
     requirements = environment["dependencies"][-1]["pip"]
-    lock = (root / "requirements.lock").read_text(encoding="utf8")
+    lock = (root / "requirements-lab.lock").read_text(encoding="utf8")
 
     def dry_run(folder: Path, content: str) -> subprocess.CompletedProcess[str]:
         folder.mkdir()
-        (folder / "requirements.lock").write_text(content, encoding="utf8")
+        (folder / "requirements-lab.lock").write_text(content, encoding="utf8")
         (folder / "condaenv.requirements.txt").write_text("\n".join(requirements), encoding="utf8")
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index"]
         command += ["--requirement", "condaenv.requirements.txt"]
@@ -94,10 +110,23 @@ def test_environment_installs_the_lock(
     assert same.returncode == 0, same.stderr
     assert "Would install" not in same.stdout
     satisfied = set(re.findall(r"already satisfied: ([\w.-]+)==", same.stdout))
-    assert {"numpy", "numba", "jupyter-book", "jupytext", "setuptools"} <= satisfied
+    assert {"numpy", "numba", "jupyterlab", "jupytext", "setuptools"} <= satisfied
 
     other = dry_run(tmp_path / "other", re.sub(r"^tqdm==", "tqdm==0.", lock, flags=re.MULTILINE))
     assert other.returncode != 0
+
+
+def test_lock_of_rerunning_is_a_part_of_the_whole(root: Path) -> None:
+    """Binder could have other versions than the book, or the tools of its tests."""
+
+    def pinned(name: str) -> set[str]:
+        text = (root / name).read_text(encoding="utf8")
+        return set(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE))
+
+    part = pinned("requirements-lab.lock")
+    assert part < pinned("requirements.lock")
+    names = {line.partition("==")[0] for line in part}
+    assert not names & {"pytest", "mypy", "ruff", "hypothesis", "playwright", "sphinx"}
 
 
 def test_post_build_installs_the_package_only(launched: Path) -> None:
@@ -112,7 +141,7 @@ def test_every_launch_link_has_its_notebook(root: Path, site: Path, launched: Pa
     """A launch button could point at a file that Binder does not have."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf8"))
     owner = urlsplit(config["repository"]["url"]).path.strip("/")
-    branch = config["repository"]["branch"]
+    branch = stage.reference(root, config["repository"]["branch"])
     hub = config["launch_buttons"]["binderhub_url"]
     found = set()
     for path in site.rglob("*.html"):
@@ -129,20 +158,46 @@ def test_every_launch_link_has_its_notebook(root: Path, site: Path, launched: Pa
         assert (launched / target).is_file()
 
 
+def test_links_of_a_release_lead_to_its_tag(tmp_path: Path) -> None:
+    """Readers of a release could rerun other chapters than they read."""
+
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=n", "-c", "user.email=e"]
+        subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True)
+
+    assert stage.reference(tmp_path, "main") == "main"
+    git("init", "--quiet")
+    for message in ("first", "second"):
+        assert stage.reference(tmp_path, "main") == "main"
+        git("commit", "--quiet", "--allow-empty", "--message", message)
+        git("tag", f"v-{message}")
+        assert stage.reference(tmp_path, "main") == f"v-{message}"
+        git("commit", "--quiet", "--allow-empty", "--message", "work")
+
+
 def test_launched_notebooks_are_those_of_the_book(root: Path, site: Path, launched: Path) -> None:
     """The notebook that opens could be another one than the notebook that was run."""
     for chapter in chapters.chapters(root / "book"):
         opened = nbformat.read(launched / "book" / f"{chapter}.ipynb", as_version=4)
         nbformat.validate(opened)
         assert opened.metadata.kernelspec.name == "python3"
-        assert not any(cell.get("outputs") for cell in opened.cells)
+        texts = [cell for cell in opened.cells if "claimbook.run.lab import text" in cell.source]
+        for cell in opened.cells:
+            assert bool(cell.get("outputs")) == (cell in texts)
+            # A text that waits for its numbers keeps the names that they go by.
+            assert cell in texts or not RAW.search(cell.source)
+            for output in cell.get("outputs", []):
+                assert not RAW.search(output.data["text/markdown"])
         run = nbformat.read(site / "_sources" / "book" / f"{chapter}.ipynb", as_version=4)
-        sources = [
-            cell.source
+        code = [
+            cell.source.replace("from myst_nb import", "from claimbook.run.lab import")
             for cell in run.cells
-            if "injected-parameters" not in cell.metadata.get("tags", [])
+            if cell.cell_type == "code"
+            and "injected-parameters" not in cell.metadata.get("tags", [])
         ]
-        assert [cell.source for cell in opened.cells] == sources
+        kept = [cell for cell in opened.cells if cell.cell_type == "code" and cell not in texts]
+        assert [cell.source for cell in kept] == code
+        assert all(ast.parse(cell.source) for cell in texts)
 
 
 def test_a_launched_notebook_runs(root: Path, launched: Path, tmp_path: Path) -> None:
@@ -156,7 +211,11 @@ def test_a_launched_notebook_runs(root: Path, launched: Path, tmp_path: Path) ->
     for chapter in chapters.chapters(root / "book"):
         path = launched / "book" / f"{chapter}.ipynb"
         notebook = nbformat.read(path, as_version=4)
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        code = [
+            cell
+            for cell in notebook.cells
+            if cell.cell_type == "code" and "lab import text" not in cell.source
+        ]
         notebook.cells = code[:2]
         client = nbclient.NotebookClient(
             notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}
@@ -164,10 +223,78 @@ def test_a_launched_notebook_runs(root: Path, launched: Path, tmp_path: Path) ->
         client.execute(env={**os.environ, **execute.environment(tmp_path)})
 
 
-def test_text_notebooks_open_as_notebooks(launched: Path) -> None:
-    """JupyterLab could open the sources as plain text."""
-    files = list(launched.parent.glob(".jupyter/labconfig/*.json"))
-    assert len(files) == 1
-    settings = json.loads(files[0].read_text(encoding="utf8"))
-    viewers = settings["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
-    assert viewers["markdown"] == viewers["myst"] == "Jupytext Notebook"
+@pytest.fixture(scope="module")
+def lab(root: Path, launched: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a JupyterLab that serves the launched repository."""
+    if not find_spec("jupyterlab"):
+        pytest.skip("JupyterLab is not installed here; the locked environment has it")
+    home = tmp_path_factory.mktemp("lab")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {f"JUPYTER_{name}_DIR": str(home) for name in ("CONFIG", "DATA", "RUNTIME")}
+    address = f"http://127.0.0.1:{port}"
+    options = [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    options += [f"--LabApp.workspaces_dir={home}", f"--LabApp.user_settings_dir={home}"]
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+            cwd=launched,
+            env={**os.environ, **execute.environment(root / "_build"), **variables},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            for _ in range(120):
+                try:
+                    urlopen(f"{address}/api", timeout=10).close()
+                    break
+                except OSError:
+                    assert server.poll() is None, (home / "log").read_text(encoding="utf8")
+                    time.sleep(0.5)
+            yield address
+        finally:
+            server.terminate()
+            server.wait(timeout=60)
+
+
+def test_a_chapter_in_jupyterlab(lab: str, browser: Browser) -> None:
+    """Markup, or a text without its numbers, could be on the screen where the site has numbers."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE)
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{lab}/lab/tree/book/{SHORT}.ipynb")
+    text = page.locator(".jp-RenderedMarkdown", has_text="the kernel lies outside")
+
+    def run_all() -> None:
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_text("Run All Cells", exact=True).click()
+
+    def screens() -> Iterator[str]:
+        """Yield what a reader sees who scrolls to the end of a chapter that has run."""
+        prompts = "[...document.querySelectorAll('.jp-InputPrompt')]"
+        page.wait_for_function(f"{prompts}.every(prompt => !prompt.innerText.includes('*'))")
+        panel = page.locator(".jp-WindowedPanel-outer")
+        for place in range(0, panel.evaluate("panel => panel.scrollHeight"), 700):
+            panel.evaluate("(panel, place) => panel.scrollTo(0, place)", place)
+            yield panel.inner_text()
+
+    expect(text).to_have_text(re.compile(r"probability …; the bound\s+is …"))
+    run_all()
+    expect(text).to_have_text(re.compile(r"probability 0\.\d+; the bound\s+is 0\.\d+"))
+    found = re.search(r"probability 0\.\d+", text.inner_text())
+    assert found
+    expect(page.locator(".vega-embed input[type=range]").first).to_be_attached()
+    page.locator(".cm-line", has_text="seed = 2024").click()
+    page.keyboard.press("Home")
+    page.keyboard.press("Shift+End")
+    page.keyboard.type("seed = 1")
+    run_all()
+    expect(text).not_to_contain_text(found[0])
+    seen = list(screens())
+    assert any("misprint, corrected" in screen for screen in seen)
+    assert not [screen for screen in seen if RAW.search(screen) or "Traceback" in screen]
+    context.close()

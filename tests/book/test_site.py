@@ -187,9 +187,9 @@ def test_lock_holds_the_project_and_no_address(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["project"]
     extras = project["optional-dependencies"]
     # The book and the tests take the extras of the library with them.
-    own = {"traindyn[data,deep]", "traindyn[cluster]"}
-    assert own <= {*extras["book"], *extras["test"]}
-    taken = [extras[name] for name in ("book", "cluster", "data", "deep", "test")]
+    own = {"traindyn[data,deep]", "traindyn[lab]", "traindyn[cluster]"}
+    assert own <= {*extras["lab"], *extras["book"], *extras["test"]}
+    taken = [extras[name] for name in ("book", "cluster", "data", "deep", "lab", "test")]
     wanted = [*project["dependencies"], *chain.from_iterable(taken)]
     names = {re.split(r"[<>=]", requirement)[0] for requirement in wanted}
     assert names - own <= {name for name, _ in entries}

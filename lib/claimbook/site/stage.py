@@ -171,7 +171,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     claims = {claim["id"]: claim for claim in content["claims"]}
     graphs = proofs.graphs(content)
     statements = report.index_of(root)
-    code = cards.codes(statements, root, _address(root))
+    code = cards.codes(statements, root, _address(stage))
     moving = False
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
@@ -197,7 +197,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         reuse.put(name, stage / "book")
     if moving:
         _copy_vega(stage / "book" / "_static" / "vega.js")
-    report.write_pages(ledger, stage / "book", root=root, address=_address(root), found=statements)
+    report.write_pages(ledger, stage / "book", root=root, address=_address(stage), found=statements)
     meta.write_previews(content, stage / "book")
     if _has_reference(expected(root)):
         api.write_pages(root / "lib", stage / "book")
@@ -228,14 +228,47 @@ def _home(stage: Path) -> str:
 def _configure(source: Path, target: Path, ledger: Path) -> None:
     """Copy the configuration with the numbers of the ledger, which a page shows by name.
 
-    A page that asks for a number that is not there makes MyST warn, which stops the build.
+    The links of a release lead to its tag. A page that asks for a number that is not there makes
+    MyST warn, which stops the build.
     """
     import yaml
 
     config = yaml.safe_load(source.read_text(encoding="utf8"))
+    if "repository" in config:
+        config["repository"]["branch"] = reference(source.parent, config["repository"]["branch"])
     numbers = report.substitutions(report.read_ledger(ledger))
     config.setdefault("parse", {})["myst_substitutions"] = numbers
     target.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf8")
+
+
+def reference(root: Path, branch: str) -> str:
+    """Where the links of the pages lead: to the release that is built, if it is one.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+    branch : str
+        What its configuration names.
+
+    Returns
+    -------
+    str
+        The tag of the commit that is checked out, or `branch` if it has none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from claimbook.site.stage import reference
+    >>> reference(Path("/"), "main")
+    'main'
+    """
+    command = ["git", "-C", str(root), "describe", "--tags", "--exact-match"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:  # no git
+        return branch
+    return done.stdout.strip() or branch
 
 
 def _figures(book: Path) -> Iterator[Path]:
