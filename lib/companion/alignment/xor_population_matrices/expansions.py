@@ -355,7 +355,7 @@ def response_order(problem: TwoLayerMixture, point: Point, i: int) -> float:
 
 def _means_and_gram(m: ArrayLike, gram: ArrayLike) -> tuple[Array, Array]:
     """Check overlaps with one centroid and the products of the weights."""
-    square = _validate.positive_semidefinite("gram", gram)
+    square = _validate.positive_semidefinite("gram", gram, scale=1.0)
     if square.size == 0:
         raise ValueError("gram must not be empty")
     return _validate.finite("m", m, shape=(len(square),)), square

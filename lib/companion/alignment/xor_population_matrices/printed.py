@@ -112,7 +112,7 @@ def feature_excess(m: ArrayLike, gram: ArrayLike, precision: float) -> Array:
     """
     precision = _validate.positive("precision", precision)
     means = _validate.finite("m", m, shape=(None,))
-    square = _validate.positive_semidefinite("gram", gram, size=means.size)
+    square = _validate.positive_semidefinite("gram", gram, size=means.size, scale=1.0)
     if means.size == 0 or np.diag(square).min() == 0:
         raise ValueError("gram must have a positive diagonal")
     lengths = np.sqrt(np.diag(square))
@@ -135,7 +135,7 @@ def fourth_moment_bound(
         _validate.number("constant", constant),
     )
     square = float(np.square(_validate.finite("m", m, shape=(None,))).sum())
-    trace = float(np.trace(_validate.symmetric("gram", gram)))
+    trace = float(np.trace(_validate.symmetric("gram", gram, scale=1.0)))
     return square**2 + 6 * square / precision + constant * trace / precision**2
 
 

@@ -156,4 +156,4 @@ def coefficients(
 def assemble(problem: KGaussianMixture, point: Point, moment: Moment) -> PopulationBlock:
     """Attach the basis of means and parameter vectors."""
     basis = np.concatenate([problem.means, checked_point(problem, point).x]).T
-    return PopulationBlock(moment.shift, basis, moment.core)
+    return PopulationBlock(moment.shift, basis, (moment.core + moment.core.T) / 2)

@@ -172,7 +172,7 @@ def frozen_block(
     frame, block = _frame(problem, point), _block(problem, block)
     if block == (problem.width, problem.width):
         second = _second_layer_frozen(problem, matrix, frame)
-        return PopulationBlock(0.0, np.eye(problem.width), second)
+        return PopulationBlock(0.0, np.eye(problem.width), (second + second.T) / 2)
     moment, mean = _first_layer_frozen(problem, matrix, frame, *block, kink=kink)
     return _assemble(problem, frame, *block, moment, mean)
 
@@ -338,7 +338,8 @@ def kink_block(
         mean += mass * middle + float(excess.sum())
     scale = float(frame.v[i])
     shift = scale * mean / precision
-    return PopulationBlock(shift, frame.basis, scale * moment - shift * np.eye(len(unit)))
+    core = scale * moment - shift * np.eye(len(unit))
+    return PopulationBlock(shift, frame.basis, (core + core.T) / 2)
 
 
 def loss_hessian_block(
