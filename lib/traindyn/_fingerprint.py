@@ -97,8 +97,8 @@ class _Reader:
     def digest(self, value: Any) -> bytes:
         """Return the digest of any value."""
         if isinstance(value, _ATOMS) and type(value) in _ATOMS:
-            # Not in decimals: those of a float may be cut, those of an int have a limit.
-            text = {float: float.hex, int: hex}.get(type(value), repr)(value)
+            # Python refuses to write long integers in decimals.
+            text = hex(value) if type(value) is int else repr(value)
             return self._join(type(value).__name__.encode(), text.encode())
         key = id(value)
         if key in self.known:

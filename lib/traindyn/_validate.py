@@ -62,7 +62,13 @@ def _refuse_mask(name: str, value: Any) -> None:
 
 def frozen(array: NDArray[K]) -> NDArray[K]:
     """Return a read-only copy: what an object holds changes with no array of its caller's."""
-    copy = np.array(array, order="K")
+    # The layout is kept too: the last digits of matrix products depend on it.
+    low, high = np.lib.array_utils.byte_bounds(array)
+    start = array.__array_interface__["data"][0] - low
+    copy = np.ndarray(
+        array.shape, array.dtype, np.empty(high - low, np.uint8), start, array.strides
+    )
+    copy[...] = array
     copy.setflags(write=False)
     return copy
 
