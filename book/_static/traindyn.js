@@ -15,18 +15,23 @@
     }
   };
 
-  /* A line may end behind a drawing; a full stop would then begin the next one. */
+  /* A line may end beside a drawing; a full stop would then begin the next one, or a bracket end
+     the one before. */
   const keepStops = () => {
     for (const drawing of document.querySelectorAll("mjx-container:not([display])")) {
       const formula = drawing.closest("span.math") ?? drawing;
-      const next = formula.nextSibling;
-      const stop = next?.nodeType === Node.TEXT_NODE ? next.data.match(/^[.,;:!?)\]\u2019\u201d]+/) : null;
-      if (!stop || formula.parentElement.classList.contains("td-together")) continue;
+      const [before, next] = [formula.previousSibling, formula.nextSibling];
+      const signs = (node, those) =>
+        node?.nodeType === Node.TEXT_NODE ? (node.data.match(those)?.[0] ?? "") : "";
+      const opening = signs(before, /[([\u2018\u201c]+$/);
+      const stop = signs(next, /^[.,;:!?)\]\u2019\u201d]+/);
+      if (!(opening || stop) || formula.parentElement.classList.contains("td-together")) continue;
       const together = document.createElement("span");
       together.className = "td-together";
-      next.data = next.data.slice(stop[0].length);
+      if (opening) before.data = before.data.slice(0, -opening.length);
+      if (stop) next.data = next.data.slice(stop.length);
       formula.replaceWith(together);
-      together.append(formula, stop[0]);
+      together.append(opening, formula, stop);
     }
   };
 

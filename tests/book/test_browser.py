@@ -397,6 +397,23 @@ def test_results_can_be_read_without_a_script(browser: Browser, address: str, na
     context.close()
 
 
+@pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True)
+def test_brackets_stay_with_their_formulas(visit: Visit) -> None:
+    """A line could end with a bracket that opens before a formula, or begin with a full stop."""
+    visit.open(f"{min(CHAPTERS)}.html")
+    apart = visit.page.evaluate(
+        """() => [...document.querySelectorAll('article p > span.math')]
+          .filter((formula) => formula.querySelector(':scope > mjx-container:not([display])'))
+          .filter(({previousSibling: before, nextSibling: after}) =>
+            before?.nodeType === Node.TEXT_NODE && before.data.endsWith('(')
+            || after?.nodeType === Node.TEXT_NODE && after.data.startsWith('.'))
+          .map((formula) => formula.parentElement.textContent)"""
+    )
+    assert apart == []
+    together = visit.page.locator(".td-together").all_text_contents()
+    assert any(text.startswith("(") for text in together)
+
+
 def test_buttons_of_a_chapter(visit: Visit) -> None:
     """Download, launch, previous or next could be missing or not work."""
     name = sorted(CHAPTERS)[0]

@@ -279,6 +279,9 @@ PRINTED = [
     "book/errata",
     "book/glossary",
     "book/api/traindyn.laws",
+    "book/map",
+    "book/limits",
+    "book/status",
 ]
 #: Elements that reach beyond the paper, but those that a reader cannot see.
 BEYOND = """() => {
@@ -308,15 +311,17 @@ def test_nothing_is_cut_on_paper(browser: Browser, address: str, name: str) -> N
     assert page.evaluate(BEYOND) == []
     boxes = page.evaluate(
         """() => [...document.querySelectorAll('article pre, article .td-scroll,'
-            + 'article .pst-scrollable-table-container, article .cell_output')]
-          .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+            + 'article .pst-scrollable-table-container, article .cell_output, article .td-map,'
+            + 'article .td-entry > summary')]
+          .filter((box) => box.checkVisibility() && (box.scrollWidth > box.clientWidth + 1
+            || box.scrollHeight > box.clientHeight + 1 && box.matches('summary')))
           .map((box) => box.className + box.textContent.slice(0, 60))"""
     )
     assert boxes == []
     page.context.close()
 
 
-@pytest.mark.parametrize("name", PRINTED[:4])
+@pytest.mark.parametrize("name", [*PRINTED[:4], "book/status"])
 def test_paper_is_light_and_has_the_article_alone(
     browser: Browser, address: str, name: str
 ) -> None:
@@ -334,6 +339,9 @@ def test_paper_is_light_and_has_the_article_alone(
     )
     assert colours[0][0] in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     assert colours[1][1] == "rgb(0, 0, 0)"
+    links = page.locator("article a[href]:not(.td-node)").locator("visible=true")
+    inks = links.evaluate_all("(links) => links.map((link) => getComputedStyle(link).color)")
+    assert set(inks) <= {"rgb(0, 66, 122)"}
     page.context.close()
 
 

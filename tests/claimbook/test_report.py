@@ -158,7 +158,7 @@ def test_pages_work_in_a_browser(site, browser):
 def test_map_works_in_a_browser(site, browser):
     """A view that cannot be kept, boxes out of the reach of the keyboard, nothing unscripted."""
     url = (site / "map.html").as_uri()
-    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(url)
