@@ -33,6 +33,12 @@ def test_sections_stand_in_order(notebook: NotebookNode) -> None:
     assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
 
 
+def test_no_line_of_text_is_lost(notebook: NotebookNode) -> None:
+    """MyST takes a line that begins with a per cent sign for a comment."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert not re.findall(r"^%.*", "\n".join(texts), re.MULTILINE)
+
+
 def test_a_chapter_opens_with_its_main_picture(notebook: NotebookNode) -> None:
     """It is one of its figures, which the site puts behind the question."""
     assert notebook.metadata.get("picture") in re.findall(
