@@ -381,7 +381,13 @@ def _pairs(
     if r is None:
         pairs = least
     elif np.ndim(r) == 0:
-        single = _validate.integer("r", r, least=max(least), most=max(sizes))
+        single = _validate.integer("r", r, least=1)
+        if single < max(least):
+            raise ValueError(
+                f"r must be at least {max(least)}, the largest problem.outlier_count of the "
+                f"blocks, as so many eigenvectors enter the alignment, got {single}"
+            )
+        _validate.integer("r", single, least=max(least), most=max(sizes))
         pairs = [min(single, size) for size in sizes]
     else:
         wanted = list(np.asarray(r))
