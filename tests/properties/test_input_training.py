@@ -119,6 +119,7 @@ REASONS: dict[str, str] = {
     "spectra.population.Embedding.sees_inputs": INSIDE,
     "companion.phase_transitions.hessian.conditioning.Seen": RECORD,
     "spectra.film.Film": RECORD,
+    "spectra.film.WholeFilm": RECORD,
     "spectra.population.FullPopulation": RECORD,
     "spectra.predict.BlockPrediction": RECORD,
     "spectra.predict.PredictedFilm": RECORD,

@@ -379,7 +379,7 @@ def along(
         upper={m: table(m, lambda p: p.edges[1]) for m in matrices},
         outliers={m: table(m, lambda p: padded(p.outliers)) for m in matrices},
         alignment={m: table(m, lambda p: p.alignment) for m in matrices},
-        bounded={m: table(m, lambda p: p.bounded) for m in matrices},
+        bounded={m: table(m, lambda p: p.bounded).astype(np.bool_) for m in matrices},
         lower_errors={m: table(m, lambda p: p.edge_errors[0]) for m in matrices},
         upper_errors={m: table(m, lambda p: p.edge_errors[1]) for m in matrices},
         outlier_errors={m: table(m, lambda p: padded(p.outlier_errors)) for m in matrices},
