@@ -312,3 +312,57 @@ def test_arguments_are_checked() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             conformance.check(two_layers(), **{"rng": 0, **change})  # type: ignore[arg-type]
+
+
+def test_divergence_is_not_tested() -> None:
+    """A right model at too large a step size is not called wrong, and the advice can be taken."""
+    model = ProjectionModel(
+        Local(
+            lambda z, u, label: 0.75 * z[0] ** 4,
+            lambda z, u, label: np.array([3 * z[0] ** 3]),
+            lambda z, u, label: np.array([[9 * z[0] ** 2]]),
+        ),
+        [[2.0]],
+        [1.0],
+        precision=1.0,
+        dimension=50,
+    )
+    report = conformance.check(model, c_delta=8.0, samples=500, replicas=20, rng=0)
+    assert report.passed
+    assert [finding.part for finding in report.untested] == ["chain"]
+    assert "pass c_delta below 8" in str(report) and "1 not tested" in str(report)
+
+
+def test_what_numba_cannot_compile_is_told_in_a_line() -> None:
+    """The function is named, and numba's reason given without its page."""
+    names = {"a": 1.0}
+    model = ProjectionModel(
+        Local(
+            lambda z, u, label: names["a"] * float(z[0]),
+            lambda z, u, label: np.array([names["a"]]),
+            lambda z, u, label: np.array([[0.0]]),
+        ),
+        [[0.0]],
+        [1.0],
+        precision=1.0,
+        dimension=5,
+    )
+    start = model.initial(rng=0)
+    for name, call in (
+        ("value", lambda: model.loss(start, model.sample(2, rng=0))),
+        ("slope", lambda: direct.run(model, start, [1.0], step_size=0.1, rng=0)),
+    ):
+        with pytest.raises(ValueError, match=f"local.{name} must be a function that numba") as told:
+            call()
+        assert "\n" not in str(told.value)
+
+
+def test_points_and_steps_are_named() -> None:
+    """An array is no point, and a step longer than the run is no fault of the times."""
+    model = two_layers()
+    with pytest.raises(ValueError, match=r"start must be a point.*ndarray of shape"):
+        direct.run(model, model.initial(rng=0)[0], [1.0], step_size=0.1, rng=0)
+    with pytest.raises(ValueError, match=r"step_size must not be larger.*step_size = 100"):
+        direct.run(model, model.initial(rng=0), [0.0, 1.0], step_size=100, rng=0)
+    path = direct.run(model, model.initial(rng=0), [0.0, 1.0], step_size=0.1, rng=0)
+    assert "\n" not in repr(path) and "2 times from 0 to 1" in repr(path)

@@ -30,6 +30,7 @@ from traindyn.effective import one_step
 from traindyn.effective._layout import Layout
 from traindyn.problems.base import MATRICES, Block, Matrix, Sample
 from traindyn.sgd import direct, reduced
+from traindyn.sgd._loop import Diverged
 from traindyn.spectra import blocks
 
 __all__ = ["PARTS", "Finding", "Part", "Report", "check"]
@@ -52,6 +53,8 @@ _NEEDS: dict[Part, tuple[str, ...]] = {
 }
 _COMPARISONS = 1000
 """More than any problem has: the false alarm is shared among so many."""
+_BLOWN_UP = 1e3
+"""Growth of the parameters in a unit of time that is divergence."""
 _DIFFERENCE = 1e-6
 """Step of the finite differences, relative to the point."""
 
@@ -75,6 +78,8 @@ class Finding:
         Largest deviation accepted.
     note : str
         Error that was raised, if any.
+    tested : bool
+        False where SGD diverges at this step size, so that nothing could be compared.
     """
 
     part: Part
@@ -83,14 +88,17 @@ class Finding:
     observed: float
     allowed: float
     note: str = ""
+    tested: bool = True
 
     @property
     def passed(self) -> bool:
         """Whether the deviation is allowed."""
-        return self.observed <= self.allowed
+        return self.tested and self.observed <= self.allowed
 
     def __str__(self) -> str:
         """Return one line."""
+        if not self.tested:
+            return f"not tested  {self.method:<16} {self.note}"
         verdict = "agrees" if self.passed else "WRONG "
         numbers = f"{self.observed:9.2g} of {self.allowed:.2g}"
         return f"{verdict}  {self.method:<20} {numbers:<20} {self.note or self.against}"
@@ -113,11 +121,16 @@ class Report:
     @property
     def failures(self) -> tuple[Finding, ...]:
         """What does not agree."""
-        return tuple(finding for finding in self.findings if not finding.passed)
+        return tuple(each for each in self.findings if each.tested and not each.passed)
+
+    @property
+    def untested(self) -> tuple[Finding, ...]:
+        """What could not be compared, as SGD diverges."""
+        return tuple(finding for finding in self.findings if not finding.tested)
 
     @property
     def passed(self) -> bool:
-        """Whether everything agrees."""
+        """Whether everything that was tested agrees."""
         return not self.failures
 
     def require(self) -> None:
@@ -129,7 +142,9 @@ class Report:
     def __str__(self) -> str:
         """Return a table, a line for each finding."""
         wrong = len(self.failures)
-        head = f"{self.problem}: {len(self.findings)} comparisons, {wrong} wrong"
+        missed = len(self.untested)
+        head = f"{self.problem}: {len(self.findings) - missed} comparisons, {wrong} wrong"
+        head += f", {missed} not tested" if missed else ""
         return "\n".join([head, *(str(finding) for finding in self.findings)])
 
 
@@ -245,7 +260,10 @@ def _somewhere(problem: Any, c_delta: float, seed: np.random.SeedSequence) -> An
     except Exception:
         # The check of the chain will say what is wrong.
         return start
-    return type(start)(*(array[0] for array in path.snapshots))
+    found = type(start)(*(array[0] for array in path.snapshots))
+    # On its way out of the finite numbers nothing can be compared.
+    largest = max(_size(array, 0.0) for array in found if np.size(array))
+    return start if largest > _BLOWN_UP * _size(np.concatenate([*map(np.ravel, start)])) else found
 
 
 def _run(part: Part, setting: _Setting) -> list[Finding]:
@@ -264,6 +282,12 @@ def _run(part: Part, setting: _Setting) -> list[Finding]:
                 # NaN agrees with nothing.
                 size = float(observed) if np.isfinite(observed) else np.inf
                 found.append(Finding(part, method, against, size, float(allowed)))
+    except Diverged:
+        note = (
+            f"SGD diverges at step_size = c_delta / dimension = {setting.step_size:g}; "
+            f"pass c_delta below {setting.c_delta:g}"
+        )
+        found.append(Finding(part, part, "", np.inf, 0.0, note, tested=False))
     except Exception as error:
         after = f" after {found[-1].method}" if found else ""
         note = f"{type(error).__name__}{after}: {error}"

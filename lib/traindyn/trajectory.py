@@ -99,6 +99,21 @@ class Trajectory(Generic[Recorded]):
                 )
             set_field(self, "stopped", stopped)
 
+    def __repr__(self) -> str:
+        """Return one line."""
+        lead = len(self._lead)
+        shapes = ", ".join(
+            f"{field} {value.shape[lead:]}"
+            for field, value in zip(_fields("statistics", self.statistics), self.statistics)
+        )
+        parts = [f"{self.times.size} times from {self.times[0]:g} to {self.times[-1]:g}", shapes]
+        parts += [] if self.replicas is None else [f"{self.replicas} replicas"]
+        parts += [] if self.step_size is None else [f"step_size={self.step_size:g}"]
+        parts += [
+            name for name in ("snapshots", "errors", "stopped") if getattr(self, name) is not None
+        ]
+        return f"Trajectory({', '.join(parts)})"
+
     def _checked(self, name: str, record: Recorded) -> Recorded:
         lead = self._lead
         values = []
@@ -368,8 +383,8 @@ def whole_steps(times: ArrayLike, step_size: float) -> NDArray[np.int64]:
     if np.any(np.diff(steps) == 0):
         closest = np.diff(wanted).min()
         raise ValueError(
-            f"times must be at least one step apart (step_size = {size:g}), got a gap of "
-            f"{closest:.3g}"
+            f"step_size must not be larger than the gaps of times, which are at least one step "
+            f"apart; got step_size = {size:g} and a gap of {closest:.3g}"
         )
     return steps
 

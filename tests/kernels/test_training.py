@@ -196,7 +196,7 @@ def test_refusals():
         compare(net, theta, X, Y[:3], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"start must have shape \(40\)"):
         compare(net, theta[1:], X, Y, [0.0, 1.0])
-    with pytest.raises(ValueError, match="times must be at least one step apart"):
+    with pytest.raises(ValueError, match="at least one step apart"):
         compare(net, theta, X, Y, [0.0, 0.01], step_size=0.1)
     wild = Network((5, 20, 20, 1), IDENTITY)
     with pytest.raises(FloatingPointError, match=r"training must stay finite, .* step_size 50"):

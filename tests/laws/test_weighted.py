@@ -436,3 +436,67 @@ def test_edge_scales_are_those_of_white_wishart_matrices(ratio):
         inverse = np.cbrt(abs(1 / np.sqrt(samples) + sign / np.sqrt(d)))
         np.testing.assert_allclose(found, roots * inverse / samples, rtol=1e-9)
     assert abs(upper / lower - 1) > 0.1
+
+
+def test_negligible_masses_are_left_out():
+    """A pole that rounding hides changes nothing but the stated error, and nothing hangs."""
+    features = np.array([[0.1], [2.0], [1.0], [40.0]])
+    weights, masses = [0.3, 1.0, 0.5, 60.0], [0.4, 0.1, 0.5, 1e-97]
+    law = WeightedMarchenkoPastur(weights, 0.2, probabilities=masses)
+    plain = WeightedMarchenkoPastur(weights[:3], 0.2, probabilities=masses[:3])
+    assert law.left_out == pytest.approx(5e-97)
+    np.testing.assert_array_equal(law.edges, plain.edges)
+    np.testing.assert_array_equal(
+        law.outliers(features).values, plain.outliers(features[:3]).values
+    )
+
+
+def test_weights_of_negligible_mass_alone_are_refused():
+    """Nothing would be left of the law."""
+    with pytest.raises(ValueError, match="ratio and probabilities must leave weights"):
+        WeightedMarchenkoPastur([0.0, 1.0], 0.2, probabilities=[1.0, 1e-30])
+
+
+@pytest.mark.parametrize("exponent", [-660, -31, 31, 660])
+def test_rescaled_weights_rescale_the_law(exponent):
+    """A power of two changes no digit that is not lost elsewhere, from 1e-199 to 1e199."""
+    rng = np.random.default_rng(5)
+    weights, features = rng.standard_normal(40), rng.standard_normal((40, 2)) * 1.5
+    scale = 2.0**exponent
+    law, scaled = (WeightedMarchenkoPastur(each * weights, 0.2, 0.7) for each in (1.0, scale))
+    for this, that in (
+        (law.edges, scaled.edges / scale),
+        (law.outliers(features).values, scaled.outliers(features).values / scale),
+        (law.outliers(features).overlaps, scaled.outliers(features).overlaps),
+        (law.edge_scales(100), scaled.edge_scales(100) / scale),
+        (law.cdf([-0.1, 0.0, 0.2]), scaled.cdf(scale * np.array([-0.1, 0.0, 0.2]))),
+        (law.density([0.1, 0.2]), scaled.density(scale * np.array([0.1, 0.2])) * scale),
+        (law.stieltjes([1 + 1j]), scaled.stieltjes(scale * np.array([1 + 1j])) * scale),
+    ):
+        np.testing.assert_allclose(that, this, rtol=1e-9)
+
+
+def test_units_are_bounded():
+    """What no number can hold is refused."""
+    with pytest.raises(ValueError, match="weights must have a product with ratio and variance"):
+        WeightedMarchenkoPastur([1e200], 0.1, 1e200)
+    tiny = WeightedMarchenkoPastur([1e-200], 0.1)
+    with pytest.raises(ValueError, match="z must be below"):
+        tiny.stieltjes(1e300j)
+    with pytest.raises(ValueError, match="features must have products"):
+        WeightedMarchenkoPastur([1.0, 2.0], 0.1).outliers([[1e200], [1.0]])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_masses_and_weights_of_all_scales(seed):
+    """Masses down to 1e-120 and weights over sixty decades: an answer, finite and ordered."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    masses = 10.0 ** -rng.uniform(0, rng.choice([2, 20, 120]), n)
+    masses = np.maximum(masses / masses.sum(), 1e-120)
+    weights = 10.0 ** rng.uniform(-30, 30, n) * rng.choice([-1, 1], n)
+    law = WeightedMarchenkoPastur(weights, 10.0 ** rng.uniform(-2, 1), probabilities=masses)
+    found = law.outliers(rng.standard_normal((n, 2)) * 3)
+    assert np.isfinite(law.edges).all() and np.all(np.diff(law.edges) >= 0)
+    assert np.isfinite(found.values).all()
+    assert np.all((found.overlaps >= 0) & (found.overlaps <= 1 + 1e-9))

@@ -128,6 +128,7 @@ REASONS: dict[str, str] = {
     "companion.phase_transitions.hessian.conditioning.Seen": RECORD,
     "spectra.density.Density": RECORD,
     "spectra.film.Film": RECORD,
+    "spectra.film.WholeFilm": RECORD,
     "spectra.population.FullPopulation": RECORD,
     "spectra.predict.BlockPrediction": RECORD,
     "spectra.predict.PredictedFilm": RECORD,

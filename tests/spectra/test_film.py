@@ -16,6 +16,7 @@ from traindyn.problems import two_layer
 from traindyn.problems.base import Sample
 from traindyn.problems.k_gmm import KGaussianMixture, Point
 from traindyn.problems.two_layer import TwoLayerMixture
+from traindyn.sgd import direct
 from traindyn.spectra import blocks, film
 from traindyn.trajectory import Trajectory
 
@@ -225,7 +226,7 @@ def test_bad_input_is_named() -> None:
     few = Sample(sample.inputs[:3], sample.labels[:3])
     for arguments, changes, message in (
         ((problem, bare, sample), {}, "trajectory must be a single path with snapshots"),
-        ((problem, path, sample), {"r": 2}, r"r must be an integer in \[3, 120\], got 2"),
+        ((problem, path, sample), {"r": 2}, r"r must be at least 3, the largest .*got 2"),
         ((problem, path, sample), {"r": 121}, r"r must be an integer in \[3, 120\], got 121"),
         ((problem, path, sample), {"blocks": [(0, 1)]}, "blocks must be one of"),
         ((problem, path, sample), {"blocks": []}, "must not be empty"),
@@ -339,3 +340,21 @@ def test_follow_names_bad_frames(frames: Any, message: str) -> None:
     """A training that ran for an hour must be told which of its frames is wrong."""
     with pytest.raises(ValueError, match=message):
         film.follow(frames, 1)
+
+
+def test_the_whole_matrices_along_a_run():
+    """Top eigenvalues are those of the dense matrices at every snapshot."""
+    problem = KGaussianMixture.orthonormal(3, 20, precision=10.0, ridge=0.05)
+    start = problem.initial(rng=0)
+    run = direct.run(problem, start, [0, 1, 3], step_size=0.05, rng=1, snapshots=True)
+    sample = problem.sample(150, rng=2)
+    found = film.whole(problem, run, sample, r=4)
+    for n in range(3):
+        point = type(start)(run.snapshots.x[n])
+        for matrix in ("hessian", "g_matrix"):
+            values = np.linalg.eigvalsh(blocks.full(problem, matrix, point, sample).dense())
+            top = values[np.argsort(-np.abs(values))][:4]
+            np.testing.assert_allclose(found.eigenvalues[matrix][n], top, rtol=1e-7)
+            assert found.converged[matrix][n].all()
+    with pytest.raises(ValueError, match="r must be an integer in"):
+        film.whole(problem, run, sample, r=61)

@@ -6,6 +6,8 @@ import pytest
 from traindyn import gaussian
 from traindyn.problems import two_layer
 from traindyn.problems.k_gmm import KGaussianMixture, Point, Statistics
+from traindyn.problems.projection_model import Local, ProjectionModel
+from traindyn.problems.projection_model import Statistics as ModelStatistics
 from traindyn.problems.two_layer import TwoLayerMixture, curvature
 from traindyn.spectra import blocks, predict
 from traindyn.trajectory import Trajectory
@@ -244,3 +246,70 @@ def test_outliers_in_a_gap_of_the_bulk_are_not_leading():
         0.0021,
         rtol=0.05,
     )
+
+
+def _phase_retrieval() -> ProjectionModel:
+    """The loss ``(h^2 - u^2)^2 / 4``, whose curvature ``3 h^2 - u^2`` has no bound."""
+    local = Local(
+        lambda z, u, label: (z[0] ** 2 - u[0] ** 2) ** 2 / 4,
+        lambda z, u, label: np.array([(z[0] ** 2 - u[0] ** 2) * z[0]]),
+        lambda z, u, label: np.array([[3 * z[0] ** 2 - u[0] ** 2]]),
+    )
+    return ProjectionModel(local, [[0.0]], [1.0], precision=1.0, dimension=200)
+
+
+def _noisy_labels() -> ProjectionModel:
+    """Logistic regression in which a tenth of the labels is wrong."""
+    local = Local(
+        lambda z, u, label: np.log1p(np.exp(-(1 - 2 * (label % 2)) * z[0])),
+        lambda z, u, label: np.array(
+            [-(1 - 2 * (label % 2)) / (1 + np.exp((1 - 2 * (label % 2)) * z[0]))]
+        ),
+        lambda z, u, label: np.array([[1 / (1 + np.exp(z[0])) / (1 + np.exp(-z[0]))]]),
+    )
+    centres, weights = [[1.0], [1.0], [-1.0], [-1.0]], [0.45, 0.05, 0.05, 0.45]
+    return ProjectionModel(local, centres, weights, precision=4.0, dimension=200)
+
+
+HERE = ModelStatistics(np.array([[0.6]]), np.array([[0.8]]), np.zeros(0))
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_default_rule_returns_for_models_of_ones_own(matrix):
+    """Its masses down to 1e-97 once put a pole on the edge and kept the search going for ever."""
+    for model, bounded in ((_phase_retrieval(), False), (_noisy_labels(), True)):
+        found = predict.block(model, HERE, matrix, (0, 0), sample_ratio=2.0)
+        assert found.bounded is bounded
+        assert np.isfinite(found.edge_errors[1]) == bounded
+        assert np.isfinite(found.outliers).all() and np.isfinite(found.outlier_errors).all()
+
+
+def test_errors_cover_the_differences_of_rules():
+    """Outliers of an unbounded block by three rules, each within the errors of the others."""
+    rules = [gaussian.sobol(2, 2**9, rng=0), gaussian.sobol(2, 2**13, rng=0)]
+    rules.append(gaussian.gauss_hermite(2, 10))
+    model = _phase_retrieval()
+    found = [
+        predict.block(model, HERE, "hessian", (0, 0), sample_ratio=2.0, rule=rule) for rule in rules
+    ]
+    tops = [(each.outliers[0], each.outlier_errors[0]) for each in found if each.outliers.size]
+    assert len(tops) >= 2
+    for value, error in tops:
+        for other, its in tops:
+            assert abs(value - other) <= error + its
+
+
+def test_errors_of_an_exact_rule_vanish():
+    """Bounded and smooth: Gauss-Hermite agrees with itself, and Sobol within its error."""
+    model = _noisy_labels()
+    fine = predict.block(model, HERE, "hessian", (0, 0), sample_ratio=2.0)
+    assert fine.outlier_errors[0] < 1e-6
+    rough = predict.block(
+        model,
+        HERE,
+        "hessian",
+        (0, 0),
+        sample_ratio=2.0,
+        rule=gaussian.sobol(2, 2**9, rng=0),
+    )
+    assert abs(rough.outliers[0] - fine.outliers[0]) < rough.outlier_errors[0] < 1e-2

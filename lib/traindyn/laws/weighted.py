@@ -39,6 +39,16 @@ on the span, along q, is
           = \Big(1 + \frac{c \sigma^2}{1 - h(b)} E\Big[\frac{g^2 (q \cdot u)^2}{(b - y)^2}\Big]
             \Big)^{-1}.
 
+*Negligible masses.* A weight of probability p puts a pole of reach
+:math:`|y| \sqrt{p / c}` into h, which rounding hides for small p. Weights with
+:math:`p < 10^{-20} \max(1, c)` are left out, as if they were zero. That changes a share p of the
+samples and so, by the rank inequality, the distribution function of the law by at most the sum of
+their :math:`p / c`. A matrix of M samples contains one of them with a probability of at most M
+times the sum of their p.
+
+*Units.* Poles far from one are divided by a power of two, which changes no digit of them, and the
+results are multiplied by it.
+
 At b = 0 (z = 0) S vanishes identically: that is the kernel of A, an atom of the law and no
 outlier; a gap containing it has no others, because S keeps its sign on either side.
 """
@@ -66,6 +76,8 @@ _ROOT_TOLERANCE = 1e-13
 """Relative accuracy of roots in the variable b."""
 _CURVE_POINTS = 801
 """Points per support interval of the tabulated density; odd."""
+_SMALL_MASS, _FEWEST_POINTS = 1e-5, 33
+"""Intervals of less mass get fewer points, of the same absolute error, but this many (odd)."""
 _BINS = 4096
 """Weights beyond this number are binned, for the density only."""
 _BATCH_ENTRIES = 2**21
@@ -77,6 +89,12 @@ The relative interpolation error is about 2 rho^-3 = 2e-9, with rho = t + sqrt(t
 t = 1 + 2 * 256 the distance of the gap from the middle of the cell in half-widths."""
 _NEGLIGIBLE = 1e-60
 """Weights this small, relative to the largest, are zero."""
+_NEGLIGIBLE_MASS = 1e-20
+"""Probability, and probability per dimension per sample, of weights that are left out."""
+_ORDINARY = 2.0**60
+"""Weights up to this size, and down to its inverse, are computed with as they are."""
+_MAX_DOUBLINGS = 2100
+"""More than lead from the smallest number to the largest."""
 _DEGENERATE = 1e-9
 """Outliers this close, relative to their size, are treated as one eigenspace."""
 
@@ -152,12 +170,15 @@ class WeightedMarchenkoPastur:
     variance : float
         :math:`\sigma^2 = 1/\lambda > 0`, of each component off the span.
     probabilities : array_like, shape (n,), optional
-        Of the weights; uniform unless given.
+        Of the weights; uniform unless given. Weights of a probability below
+        ``1e-20 * max(1, ratio)`` are left out, which changes the distribution function by at
+        most :attr:`left_out`.
 
     Raises
     ------
     ValueError
-        If an argument is out of range or all weights are zero.
+        If an argument is out of range or all weights are zero, or if the weights left out are
+        not a negligible part of the non-zero ones.
 
     Examples
     --------
@@ -200,9 +221,21 @@ class WeightedMarchenkoPastur:
                 )
         # Powers of weights so far below the largest would underflow or overflow.
         given = np.where(np.abs(given) > _NEGLIGIBLE * np.abs(given).max(), given, 0.0)
+        # The reach of such a pole is lost in rounding.
+        small = (masses < _NEGLIGIBLE_MASS * max(1.0, self.ratio)) & (given != 0)
+        lost, total = float(masses[small].sum()), float(masses[given != 0].sum())
+        if lost > np.sqrt(_NEGLIGIBLE_MASS) * total:
+            raise ValueError(
+                f"ratio and probabilities must leave weights that are not negligible, got "
+                f"non-zero weights of total probability {total:.3g}, of which {lost:.3g} is that "
+                f"of weights below {_NEGLIGIBLE_MASS:g} * max(1, ratio), at ratio {self.ratio:g}"
+            )
+        given = np.where(small, 0.0, given)
+        self._left_out = lost / self.ratio
+        self._unit = self._power_of_two(float(np.abs(given).max()))
         self._given, self._given_masses = given, _validate.frozen(masses)
         # Zero weights contribute nothing below; equal ones are merged.
-        scaled = self.ratio * self.variance * given
+        scaled = self._in_units(given)
         self._poles, inverse = np.unique(scaled[given != 0], return_inverse=True)
         self._masses = np.bincount(inverse, weights=masses[given != 0])
         # h(b) = sum_i squares_i / (b - poles_i)^2.
@@ -210,11 +243,37 @@ class WeightedMarchenkoPastur:
         # z(b) = b + b sum_i slopes_i / (b - poles_i), accurate near b = 0 too.
         self._slopes = self._masses * self._poles / self.ratio
 
+    def _power_of_two(self, largest: float) -> float:
+        """Return the unit of the poles: one, or a power of two where the largest is far from it."""
+        with np.errstate(over="ignore", under="ignore"):
+            if 1 / _ORDINARY <= np.float64(self.ratio) * self.variance * largest <= _ORDINARY:
+                return 1.0
+        exponent = sum(int(np.frexp(part)[1]) for part in (self.ratio, self.variance, largest))
+        if abs(exponent) > 1000:
+            raise ValueError(
+                f"weights must have a product with ratio and variance between 1e-300 and 1e300, "
+                f"got {largest:.3g} * {self.ratio:.3g} * {self.variance:.3g}"
+            )
+        return float(np.ldexp(1.0, exponent))
+
+    def _in_units(self, given: Array) -> Array:
+        """Poles of weights, in their unit."""
+        if self._unit == 1:
+            return np.asarray(self.ratio * self.variance * given)
+        (ratio, first), (variance, second) = np.frexp(self.ratio), np.frexp(self.variance)
+        rest = int(np.frexp(self._unit)[1]) - 1 - int(first) - int(second)
+        return np.asarray(ratio * variance * np.ldexp(given, -rest))
+
     def __repr__(self) -> str:
         return (
             f"WeightedMarchenkoPastur(<{self._given.size} weights>, ratio={self.ratio!r}, "
             f"variance={self.variance!r})"
         )
+
+    @property
+    def left_out(self) -> float:
+        """Largest error of the distribution function due to negligible masses."""
+        return self._left_out
 
     @property
     def atom(self) -> float:
@@ -225,7 +284,7 @@ class WeightedMarchenkoPastur:
     def intervals(self) -> Array:
         """Intervals of the continuous support, shape (n, 2), increasing."""
         inner = [self._z(b) for gap in self._gaps for b in (gap.low, gap.high) if np.isfinite(b)]
-        return _validate.frozen(np.array(inner).reshape(-1, 2))
+        return _validate.frozen(self._unit * np.array(inner).reshape(-1, 2))
 
     @property
     def edges(self) -> Array:
@@ -255,7 +314,7 @@ class WeightedMarchenkoPastur:
         ends = [b for gap in self._gaps for b in (gap.low, gap.high) if np.isfinite(b)]
         curvature = np.array([abs(self._h(b)[1]) for b in ends])
         scales: Array = (np.square(ends) * np.sqrt(curvature / 2) / count) ** (2 / 3)
-        return scales
+        return self._unit * scales
 
     def stieltjes(self, z: ArrayLike) -> Any:
         r"""Stieltjes transform :math:`s(z) = \int (x - z)^{-1} d\mu(x)`.
@@ -277,14 +336,21 @@ class WeightedMarchenkoPastur:
         FloatingPointError
             If the equation could not be solved.
         """
-        points = _validate.finite_complex("z", z)
+        given = _validate.finite_complex("z", z)
+        with np.errstate(over="ignore"):
+            points = given / self._unit
+        if not np.isfinite(points).all():
+            raise ValueError(
+                f"z must be below 1e308 in units of the weights, {self._unit:.3g}, got "
+                f"{np.abs(given).max():.3g}"
+            )
         if np.isrealobj(points):
             flat = [self._real_b(float(point)) for point in points.ravel()]
-            return -1 / np.array(flat, dtype=np.float64).reshape(points.shape)
+            return -1 / np.array(flat, dtype=np.float64).reshape(points.shape) / self._unit
         if np.any(points.imag == 0):
             raise ValueError("z must be real, or have non-zero imaginary parts throughout")
         upper = np.where(points.imag > 0, points, points.conj()).ravel()
-        values = (-1 / self._complex_b(upper)).reshape(points.shape)
+        values = (-1 / self._complex_b(upper)).reshape(points.shape) / self._unit
         return np.where(points.imag > 0, values, values.conj())
 
     def density(self, x: ArrayLike) -> Array:
@@ -306,9 +372,10 @@ class WeightedMarchenkoPastur:
             If the equation could not be solved.
         """
         points = _validate.finite("x", x)
-        flat = points.ravel()
+        with np.errstate(over="ignore"):
+            flat = points.ravel() / self._unit
         values = np.zeros(flat.size)
-        for (low, high), curve in zip(self.intervals, self._curves):
+        for (low, high), curve in zip(self.intervals / self._unit, self._curves):
             inside = (flat > low) & (flat < high)
             if not np.any(inside):
                 continue
@@ -317,7 +384,7 @@ class WeightedMarchenkoPastur:
             height = np.sqrt(np.interp(wanted, curve.x, curve.b.imag**2))
             guess = np.interp(wanted, curve.x, curve.b.real) + 1j * height
             b = self._newton(wanted.astype(np.complex128), guess, self._binned)
-            values[inside] = _density(b)
+            values[inside] = _density(b) / self._unit
         return values.reshape(points.shape)
 
     def cdf(self, x: ArrayLike) -> Array:
@@ -333,7 +400,8 @@ class WeightedMarchenkoPastur:
         ndarray
             Of the shape of `x`.
         """
-        points = _validate.finite("x", x)
+        with np.errstate(over="ignore"):
+            points = _validate.finite("x", x) / self._unit
         values = np.where(points >= 0, self.atom, 0.0)
         for curve in self._curves:
             values = values + np.interp(points, curve.x[::2], curve.mass)
@@ -351,7 +419,9 @@ class WeightedMarchenkoPastur:
         Raises
         ------
         ValueError
-            If `features` does not have one row per weight.
+            If `features` does not have one row per weight, or its squares overflow.
+        FloatingPointError
+            If the outliers could not be bracketed.
         """
         rows = _validate.finite("features", features, shape=(self._given.size, None))
         if rows.shape[1] == 0:
@@ -361,7 +431,7 @@ class WeightedMarchenkoPastur:
         # Decreasing values; the sort is stable, so degenerate ones stay together.
         found.sort(key=lambda pair: -pair.value)
         return Outliers(
-            values=np.array([pair.value for pair in found]),
+            values=self._unit * np.array([pair.value for pair in found]),
             vectors=np.array([pair.vector for pair in found]).reshape(-1, rows.shape[1]).T,
             overlaps=np.array([pair.overlap for pair in found]),
             sides=np.array([pair.side for pair in found], dtype=np.int64),
@@ -433,7 +503,9 @@ class WeightedMarchenkoPastur:
             if bottom < z < top:
                 break
         else:
-            raise ValueError(f"z must be complex or outside the support {self.intervals}, got {z}")
+            raise ValueError(
+                f"z must be complex or outside the support {self.intervals}, got {self._unit * z}"
+            )
         # z' <= 1, so this start lies between a finite end and the solution.
         b = gap.low + (z - bottom) if np.isfinite(bottom) else gap.high - (top - z)
         bracket = _Bracket(gap.low, gap.high)
@@ -498,7 +570,7 @@ class WeightedMarchenkoPastur:
             if active.size == 0:
                 return b
         raise FloatingPointError(
-            f"z must be solvable for, got no convergence at {z[active[0]]} and "
+            f"z must be solvable for, got no convergence at {self._unit * z[active[0]]} and "
             f"{active.size - 1} other points"
         )
 
@@ -506,10 +578,14 @@ class WeightedMarchenkoPastur:
     def _curves(self) -> list[_Curve]:
         """The density over each support interval, parametrised by Re b."""
         bounds = [b for gap in self._gaps for b in (gap.low, gap.high) if np.isfinite(b)]
-        # Points crowd towards both ends, where the density has a square-root edge.
-        angle = np.linspace(0, np.pi, _CURVE_POINTS)
+        below = np.concatenate([[0.0], np.cumsum(self._masses)])
         curves = []
         for low, high in zip(bounds[::2], bounds[1::2]):
+            first, last = np.searchsorted(self._poles, [low, high])
+            mass = (below[last] - below[first]) / self.ratio
+            count = _CURVE_POINTS * np.sqrt(min(1.0, mass / _SMALL_MASS))
+            # Points crowd towards both ends, where the density has a square-root edge.
+            angle = np.linspace(0, np.pi, max(_FEWEST_POINTS, 2 * int(count / 2) + 1))
             u = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
             b = u + 1j * self._heights(u)
             b[[0, -1]] = low, high
@@ -577,10 +653,10 @@ class _Span:
     def __init__(self, law: WeightedMarchenkoPastur, features: Array) -> None:
         self.law, self.rank = law, features.shape[1]
         used = np.flatnonzero(law._given)
-        poles = law.ratio * law.variance * law._given[used]
+        poles = law._in_units(law._given[used])
         order = np.argsort(poles)
         used, poles = used[order], poles[order]
-        weights = law._given[used] * law._given_masses[used]
+        weights = law._given[used] / law._unit * law._given_masses[used]
         nodes, moments = [], []
         for first, last in self._cells(poles):
             rows = features[used[first:last]]
@@ -588,9 +664,16 @@ class _Span:
             shares *= weights[first:last, None]
             spread = (shares[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
             nodes.append(centres)
-            moments.append((spread.T @ rows).reshape(centres.size, self.rank, self.rank))
+            with np.errstate(over="ignore", invalid="ignore"):
+                product = spread.T @ rows
+            moments.append(product.reshape(centres.size, self.rank, self.rank))
         self.nodes = np.concatenate(nodes)
         joined = np.concatenate(moments)
+        if not np.isfinite(joined).all():
+            raise ValueError(
+                "features must have products with each other and the weights below 1e308, got "
+                f"features up to {np.abs(features[used]).max():.3g}"
+            )
         self.moments = ((joined + joined.transpose(0, 2, 1)) / 2).reshape(self.nodes.size, -1)
 
     def _cells(self, poles: Array) -> list[tuple[int, int]]:
@@ -676,11 +759,16 @@ class _Branches:
         """Bracket every crossing of an unbounded gap."""
         finite, direction = (gap.high, -1.0) if np.isinf(gap.low) else (gap.low, 1.0)
         width = max(float(np.abs(self._evaluate(finite)[0]).max()), abs(finite))
-        while True:
+        for _ in range(_MAX_DOUBLINGS):
+            if not np.isfinite(width):
+                break
             values = self._evaluate(finite + direction * width)[0][list(self.crossing)]
             if np.all(direction * values < 0):
                 return
             width *= 2
+        raise FloatingPointError(
+            f"weights and features must have outliers below 1e308, found none up to {width:g}"
+        )
 
     def root(self, j: int) -> float:
         """Zero of branch j by Newton's method, kept inside its bracket."""
@@ -693,7 +781,10 @@ class _Branches:
             if abs(values[j]) <= 1e-15 * scale:
                 return b
             slope = float(self.span.descent(b, vectors[:, [j]])[0, 0])
-            new = bracket.inside(b + float(values[j]) / max(slope, np.finfo(float).tiny))
+            # An infinite step ends in the middle of the bracket.
+            with np.errstate(over="ignore"):
+                step = values[j] / max(slope, np.finfo(float).tiny)
+            new = bracket.inside(b + float(step))
             # Convergence is quadratic: the step after this one would be invisible.
             if abs(new - b) <= np.sqrt(_ROOT_TOLERANCE) * abs(b):
                 return new

@@ -68,6 +68,12 @@ def direct(problem: Dynamics, point: Any) -> Chain:
         If the point is misshaped or not finite.
     """
     require(problem, "SGD in full dimension", "statistics", "direct_kernel", "ridge")
+    if not hasattr(point, "_fields"):
+        given = f"shape {np.shape(point)}" if isinstance(point, np.ndarray) else f"{point!r:.60}"
+        raise ValueError(
+            "start must be a point, a named tuple like those of problem.initial, got "
+            f"{type(point).__name__} of {given}"
+        )
     problem.statistics(point)
     kind = type(point)
 

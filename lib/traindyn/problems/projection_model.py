@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from traindyn import _validate
@@ -520,8 +521,21 @@ class ProjectionModel:
         deviation = 1.0 / math.sqrt(self.precision)
         return np.cumsum(self.weights), self.centres.copy(), deviation, self.ridge
 
+    def _try_slope(self) -> None:
+        """Compile the slope, which the steps of SGD use as well, where its errors can be read."""
+        self._compiled.slopes(
+            np.full((1, self.width + self.scalars.size), 0.5), self.centres[:1], [0]
+        )
+
     def direct_kernel(self) -> Kernel:
-        """One step of SGD in full dimension; the state is ``tuple(point)``."""
+        """One step of SGD in full dimension; the state is ``tuple(point)``.
+
+        Raises
+        ------
+        ValueError
+            If numba cannot compile ``local.slope``.
+        """
+        self._try_slope()
         return Kernel(self._compiled.direct, self._law)
 
     def reduced_kernel(self) -> Kernel:
@@ -539,6 +553,7 @@ class ProjectionModel:
                 f"dimension must be greater than k + K = {self.drift_dimension} for the reduced "
                 f"dynamics, got {self.dimension}"
             )
+        self._try_slope()
         return Kernel(self._compiled.reduced, (*self._law, float(freedom)))
 
     def reduced_state(self, statistics: Statistics) -> tuple[Array, ...]:
@@ -563,7 +578,11 @@ def _compile(local: Local) -> _Compiled:
     """Return what numba makes of a local loss; nothing is compiled before it is called."""
     value, slope, curvature = (_jitted(function) for function in local)
     return _Compiled(
-        _table(value, 0), _table(slope, 1), _table(curvature, 2), _direct(slope), _reduced(slope)
+        _table(value, "value"),
+        _table(slope, "slope"),
+        _table(curvature, "curvature"),
+        _direct(slope),
+        _reduced(slope),
     )
 
 
@@ -574,8 +593,9 @@ def _jitted(function: Any) -> Any:
 
 
 @cache
-def _table(function: Any, axes: int) -> Callable[..., Array]:
+def _table(function: Any, name: str) -> Callable[..., Array]:
     """Values of a function of one draw on many, stacked."""
+    axes = ("value", "slope", "curvature").index(name)
 
     @njit(nogil=True, error_model="numpy")
     def numbers(z: Array, u: Array, labels: NDArray[np.int64], out: Array) -> None:
@@ -584,7 +604,16 @@ def _table(function: Any, axes: int) -> Callable[..., Array]:
 
     def table(z: Array, u: Array, labels: NDArray[np.int64]) -> Array:
         out = np.empty((len(z),) + (z.shape[1],) * axes)
-        numbers(np.ascontiguousarray(z), np.ascontiguousarray(u), labels, out)
+        columns = np.array(z, order="C"), np.array(u, order="C"), np.array(labels, dtype=np.int64)
+        try:
+            numbers(*columns, out)
+        except NumbaError as error:
+            # Its report is a page that begins with where in the compiler it was.
+            lines = [line.strip() for line in str(error).splitlines()]
+            said = [line for line in lines if line and not line.startswith("Failed in ")]
+            raise ValueError(
+                f"local.{name} must be a function that numba can compile, which says: {said[0]}"
+            ) from error
         return out
 
     return table

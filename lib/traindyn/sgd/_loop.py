@@ -15,7 +15,7 @@ from traindyn.problems.chain import Chain
 from traindyn.problems.loops import loop_of
 from traindyn.trajectory import Trajectory, whole_steps
 
-__all__ = ["OnDivergence", "Stop", "drawn", "run", "run_replicas"]
+__all__ = ["Diverged", "OnDivergence", "Stop", "drawn", "run", "run_replicas"]
 
 Stop: TypeAlias = Callable[[Any], ArrayLike]
 OnDivergence: TypeAlias = Literal["raise", "stop"]
@@ -29,6 +29,10 @@ _STEPS_PER_CHECK = 2**17
 # the first batch has this many steps at most.
 _ENTRIES_PER_RECORD = 2**18
 _FEWEST_STEPS = 2**10
+
+
+class Diverged(FloatingPointError):
+    """The iterates left the finite numbers."""
 
 
 class _Path(NamedTuple):
@@ -95,7 +99,7 @@ def run_replicas(
                 lenient=lenient,
             )
         except FloatingPointError as error:
-            raise FloatingPointError(f"replica {index} of {replicas}: {error}") from None
+            raise type(error)(f"replica {index} of {replicas}: {error}") from None
 
     children = enumerate(_validate.generator("rng", rng).spawn(replicas))
     paths = map_ordered(one, list(children), workers=workers, progress=progress)
@@ -219,10 +223,10 @@ def _finite_rows(columns: tuple[Array, ...]) -> int:
     return int(np.argmin(np.r_[np.logical_and.reduce(finite), False]))
 
 
-def _diverged(step_size: float, ridge: float, before: int, after: int) -> FloatingPointError:
+def _diverged(step_size: float, ridge: float, before: int, after: int) -> Diverged:
     """Error that names the step size and the time at which it left the finite numbers."""
     stable = f" (the ridge alone allows step_size < 2 / ridge = {2 / ridge:g})" if ridge else ""
-    return FloatingPointError(
+    return Diverged(
         f"step_size = {step_size:g} makes the iterates diverge: they left the finite numbers "
         f"between t = {before * step_size:g} and t = {after * step_size:g}; take a smaller "
         f"step_size{stable}"

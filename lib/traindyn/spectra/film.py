@@ -186,11 +186,7 @@ def film(
     RuntimeWarning
         If a pair did not converge; `converged` says which.
     """
-    if trajectory.snapshots is None or trajectory.replicas is not None:
-        raise ValueError(
-            "trajectory must be a single path with snapshots, got "
-            + ("no snapshots" if trajectory.snapshots is None else "several replicas")
-        )
+    points = _points(trajectory)
     require(problem, "spectra.film", "blocks", "parameter", "outlier_count")
     matrices = tuple(_validate.choice("matrices", matrix, MATRICES) for matrix in matrices)
     chosen = tuple(
@@ -200,10 +196,6 @@ def film(
     if not matrices or not chosen:
         raise ValueError(f"matrices and blocks must not be empty, got {matrices} and {chosen}")
     count = trajectory.times.size
-    points = [
-        type(trajectory.snapshots)(*(field[n] for field in trajectory.snapshots))
-        for n in range(count)
-    ]
     sizes = [_size(problem, block, points, trajectory.times) for block in chosen]
     pairs = _pairs(problem, chosen, sizes, r, sample)
     kept = _kept_indices(keep, count)
@@ -389,6 +381,127 @@ def _film(
     )
 
 
+@dataclass(frozen=True)
+class WholeFilm:
+    """Top eigenvalues of the whole matrices along a trajectory, by matrix.
+
+    Attributes
+    ----------
+    times : ndarray, shape (T,)
+    eigenvalues : dict of ndarray, shape (T, r)
+        Decreasing in absolute value.
+    residuals : dict of ndarray, shape (T, r)
+        As in :class:`Film`.
+    converged : dict of ndarray of bool, shape (T, r)
+    eigenvectors : dict of ndarray, shape (size, r)
+        At the last time, in the order of :func:`traindyn.spectra.blocks.parameters`.
+    """
+
+    times: Array
+    eigenvalues: dict[Matrix, Array]
+    residuals: dict[Matrix, Array]
+    converged: dict[Matrix, NDArray[np.bool_]]
+    eigenvectors: dict[Matrix, Array]
+
+
+def whole(
+    problem: Problem,
+    trajectory: Trajectory[Any],
+    sample: Sample,
+    *,
+    r: int,
+    matrices: Sequence[Matrix] = MATRICES,
+    tolerance: float = 1e-8,
+    rng: RNG = 0,
+) -> WholeFilm:
+    """Compute top eigenpairs of the whole Hessian and G-matrix at every snapshot.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its ``blocks`` give the parameters and their order.
+    trajectory : Trajectory
+        A single path with snapshots.
+    sample : Sample
+        Test or training data of the empirical matrices.
+    r : int
+        Eigenpairs, at most the number of parameters.
+    matrices : sequence of {"hessian", "g_matrix"}
+        Which to compute; both unless given.
+    tolerance : float
+        Bound on the residuals, relative to the largest eigenvalue.
+    rng : int, SeedSequence or Generator
+        For the starts of the Krylov iteration.
+
+    Returns
+    -------
+    WholeFilm
+
+    Raises
+    ------
+    ValueError
+        If the trajectory has no snapshots or has replicas, or `r` is out of range.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a pair did not converge; `converged` says which.
+
+    Examples
+    --------
+    >>> from traindyn.problems import KGaussianMixture
+    >>> from traindyn.sgd import direct
+    >>> from traindyn.spectra import film
+    >>> problem = KGaussianMixture.orthonormal(3, 20, precision=10.0, ridge=0.05)
+    >>> start = problem.initial(rng=0)
+    >>> run = direct.run(problem, start, [0, 1], step_size=0.05, rng=1, snapshots=True)
+    >>> film.whole(problem, run, problem.sample(100, rng=2), r=4).eigenvalues["hessian"].shape
+    (2, 4)
+    """
+    points = _points(trajectory)
+    require(problem, "spectra.film", "blocks", "parameter")
+    tolerance = _validate.positive("tolerance", tolerance)
+    chosen = tuple(_validate.choice("matrices", matrix, MATRICES) for matrix in matrices)
+    size = block_operators.parameters(problem, points[0]).size
+    r = _validate.integer("r", r, least=1, most=size)
+    found: dict[Matrix, list[Spectrum]] = {}
+    for matrix, generator in zip(chosen, _validate.generator("rng", rng).spawn(len(chosen))):
+        frames: list[Spectrum] = []
+        for point in points:
+            frames.append(
+                linalg.top_eigenpairs(
+                    block_operators.full(problem, matrix, point, sample),
+                    r,
+                    start=frames[-1].eigenvectors if frames else None,
+                    tolerance=tolerance,
+                    rng=generator,
+                )
+            )
+        found[matrix] = frames
+    result = WholeFilm(
+        trajectory.times,
+        {m: np.array([each.eigenvalues for each in found[m]]) for m in chosen},
+        {m: np.array([each.residuals for each in found[m]]) for m in chosen},
+        {m: np.array([each.converged for each in found[m]]) for m in chosen},
+        {m: found[m][-1].eigenvectors for m in chosen},
+    )
+    _warn_unconverged(result, tolerance)
+    return result
+
+
+def _points(trajectory: Trajectory[Any]) -> list[Any]:
+    """Snapshots of a single path, one by one."""
+    if trajectory.snapshots is None or trajectory.replicas is not None:
+        raise ValueError(
+            "trajectory must be a single path with snapshots, got "
+            + ("no snapshots" if trajectory.snapshots is None else "several replicas")
+        )
+    return [
+        type(trajectory.snapshots)(*(field[n] for field in trajectory.snapshots))
+        for n in range(trajectory.times.size)
+    ]
+
+
 def _shoot(
     problem: Problem,
     points: Sequence[Any],
@@ -522,7 +635,13 @@ def _pairs(
     if r is None:
         pairs = least
     elif np.ndim(r) == 0:
-        single = _validate.integer("r", r, least=max(least), most=max(sizes))
+        single = _validate.integer("r", r, least=1)
+        if single < max(least):
+            raise ValueError(
+                f"r must be at least {max(least)}, the largest problem.outlier_count of the "
+                f"blocks, as so many eigenvectors enter the alignment, got {single}"
+            )
+        _validate.integer("r", single, least=max(least), most=max(sizes))
         pairs = [min(single, size) for size in sizes]
     else:
         wanted = list(np.asarray(r))
@@ -568,7 +687,7 @@ def _directions(directions: ArrayLike | None, sizes: Sequence[int]) -> Array | N
     return unit
 
 
-def _warn_unconverged(result: Film, tolerance: float) -> None:
+def _warn_unconverged(result: Film | WholeFilm, tolerance: float) -> None:
     for matrix, converged in result.converged.items():
         missed = int(np.count_nonzero(~converged))
         if missed:

@@ -11,23 +11,35 @@ rule on the problem *embedded* in as few dimensions as those statistics need.
 The block of a layer that does not see the inputs themselves, the second layer of a two-layer
 network, has a fixed size: with many samples per dimension it is its population value, all of
 whose eigenvalues count as outliers.
+
+The error of a prediction is that of its Gaussian rule. It is estimated by the distance to the same
+prediction by a coarser rule: a tensor Gauss-Hermite rule of about two thirds of the order, else an
+independent Sobol rule of a quarter of the nodes. Where the weights are not bounded, the bulk has no
+last edge: every rule puts it near its largest weight, and its error is infinite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from traindyn import _validate, parallel
+from traindyn import _validate, gaussian, parallel
 from traindyn._types import Array
 from traindyn.gaussian import Rule
 from traindyn.laws import WeightedMarchenkoPastur
-from traindyn.problems.base import MATRICES, Block, Matrix, Problem, require
+from traindyn.problems.base import MATRICES, Block, Matrix, Problem, Sample, require
+from traindyn.spectra import blocks as block_factors
 from traindyn.spectra.population import Embedding
 from traindyn.trajectory import Trajectory
+
+_SCRAMBLING = 2**31 - 1
+"""Seed of the coarser Sobol rule, apart from those that are used for rules."""
+_RAYS, _FAR, _GROWTH = 64, (1e4, 1e8), 1.1
+"""Directions and distances, in units of the nodes, at which the growth of weights is looked for."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,17 @@ class BlockPrediction:
     inner : ndarray, shape (n,)
         Other eigenvalues outside the support, decreasing in absolute value: in a gap between
         two parts of the bulk or between zero and the bulk. They are not among the leading ones.
+    bounded : bool
+        Whether the weights stay bounded far out. Otherwise the bulk has no last edge in the limit,
+        and the edges are those of the nodes of the rule.
+    edge_errors : tuple of float
+        Estimated errors of `edges`, of the rule alone; infinite on a side where the weights are
+        not bounded.
+    outlier_errors : ndarray, shape (m,)
+        Of `outliers`: distances to the eigenvalues of the same rank and sign that a coarser rule
+        predicts, or to its bulk where it has no such outlier.
+    alignment_error : float
+        Of `alignment`.
     """
 
     law: WeightedMarchenkoPastur | None
@@ -59,6 +82,10 @@ class BlockPrediction:
     overlaps: Array
     alignment: float
     inner: Array
+    bounded: bool
+    edge_errors: tuple[float, float]
+    outlier_errors: Array
+    alignment_error: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +102,9 @@ class PredictedFilm:
         Those of :class:`BlockPrediction`: decreasing in absolute value, NaN where there is no
         further outlier.
     alignment : dict of ndarray, shape (T, blocks)
+    bounded : dict of ndarray of bool, shape (T, blocks)
+    lower_errors, upper_errors, outlier_errors, alignment_errors : dict of ndarray
+        Estimated errors of the rule alone, as those of :class:`BlockPrediction`.
     """
 
     times: Array
@@ -83,6 +113,11 @@ class PredictedFilm:
     upper: dict[Matrix, Array]
     outliers: dict[Matrix, Array]
     alignment: dict[Matrix, Array]
+    bounded: dict[Matrix, NDArray[np.bool_]]
+    lower_errors: dict[Matrix, Array]
+    upper_errors: dict[Matrix, Array]
+    outlier_errors: dict[Matrix, Array]
+    alignment_errors: dict[Matrix, Array]
 
 
 def block(
@@ -112,6 +147,11 @@ def block(
         Gaussian rule of the dimension of the embedded problem;
         :func:`traindyn.gaussian.default_rule` unless given.
 
+    Returns
+    -------
+    BlockPrediction
+        With the estimated error of the rule.
+
     Raises
     ------
     ValueError
@@ -119,12 +159,106 @@ def block(
         diagonal, its weights or its parameter are zero, or the dimension of `rule` does not fit.
     """
     sample_ratio = _validate.positive("sample_ratio", sample_ratio)
-    return _predict(problem, Embedding(problem, statistics, rule), matrix, block, sample_ratio)
+    fine, coarse = _embeddings(problem, statistics, rule)
+    return _predict(problem, fine, coarse, matrix, block, sample_ratio)
+
+
+def _embeddings(
+    problem: Problem, statistics: Any, rule: Rule | None
+) -> tuple[Embedding, Embedding]:
+    """Discretise by the rule, and by a coarser one that tells its error."""
+    fine = Embedding(problem, statistics, rule)
+    used = gaussian.default_rule(fine.small.dimension) if rule is None else rule
+    return fine, Embedding(problem, statistics, _coarser(used))
+
+
+def _coarser(rule: Rule) -> Rule:
+    """Return a rule of the same kind whose error is larger."""
+    order = round(rule.size ** (1 / rule.dim))
+    if order > 1 and order**rule.dim == rule.size:
+        tensor = gaussian.gauss_hermite(rule.dim, order)
+        if np.array_equal(tensor.nodes, rule.nodes):
+            return gaussian.gauss_hermite(rule.dim, max(1, 2 * order // 3))
+    nodes = 2 ** max(1, rule.size.bit_length() - 3)
+    return gaussian.sobol(rule.dim, nodes, rng=_SCRAMBLING)
+
+
+class _Spectrum(NamedTuple):
+    """Prediction of a block by one rule; the fields of :class:`BlockPrediction`."""
+
+    law: WeightedMarchenkoPastur | None
+    edges: tuple[float, float]
+    outliers: Array
+    overlaps: Array
+    alignment: float
+    inner: Array
 
 
 def _predict(
-    problem: Problem, embedding: Embedding, matrix: Matrix, block: Block, sample_ratio: float
+    problem: Problem,
+    fine: Embedding,
+    coarse: Embedding,
+    matrix: Matrix,
+    block: Block,
+    sample_ratio: float,
 ) -> BlockPrediction:
+    """Predict one block of an embedded problem, with its errors."""
+    found = _spectrum(problem, fine, matrix, block, sample_ratio)
+    try:
+        other = _spectrum(problem, coarse, matrix, block, sample_ratio)
+    except ValueError:
+        # All weights at the few nodes are zero: nothing is known.
+        other = _Spectrum(None, (np.inf, np.inf), np.zeros(0), np.zeros(0), np.inf, np.zeros(0))
+    # Weights that grow for ever leave no last edge on their side.
+    sides = _bounded(fine, matrix, block)
+    below, above = (
+        abs(edge - coarser) if bounded else np.inf
+        for edge, coarser, bounded in zip(found.edges, other.edges, sides, strict=True)
+    )
+    return BlockPrediction(
+        *found,
+        bounded=all(sides),
+        edge_errors=(float(below), float(above)),
+        outlier_errors=np.abs(found.outliers - _matched(found.outliers, other)),
+        alignment_error=abs(found.alignment - other.alignment),
+    )
+
+
+def _matched(outliers: Array, other: _Spectrum) -> Array:
+    """Return the eigenvalues of another prediction that have the ranks and signs of outliers."""
+    matched = np.empty_like(outliers)
+    for sign, edge in ((1.0, other.edges[1]), (-1.0, other.edges[0])):
+        mine, theirs = (np.flatnonzero(sign * each > 0) for each in (outliers, other.outliers))
+        # Beyond the last one is the bulk, or zero where there is none.
+        end = 0.0 if np.isnan(edge) else edge
+        ranked = np.concatenate([other.outliers[theirs], np.full(mine.size, end)])
+        matched[mine] = ranked[: mine.size]
+    matched[outliers == 0] = 0.0
+    return matched
+
+
+def _bounded(embedding: Embedding, matrix: Matrix, block: Block) -> tuple[bool, bool]:
+    """Whether negative and positive weights stop growing far out, along rays to some nodes."""
+    inputs, labels = embedding.sample
+    chosen = np.linspace(0, len(inputs) - 1, min(_RAYS, len(inputs))).astype(np.int64)
+    weights = [embedding.factors(matrix, block).weights]
+    with np.errstate(all="ignore"):
+        for far in _FAR:
+            sample = Sample(far * inputs[chosen], labels[chosen])
+            source = block_factors.at(embedding.small, embedding.point, sample)
+            weights.append(source.factors(matrix, block).weights)
+
+    def bounded(sign: float) -> bool:
+        near, *far = (np.max(sign * each, initial=0.0) for each in weights)
+        # NaN and infinity are not bounded.
+        return bool(far[1] <= max(_GROWTH * far[0], near))
+
+    return bounded(-1.0), bounded(1.0)
+
+
+def _spectrum(
+    problem: Problem, embedding: Embedding, matrix: Matrix, block: Block, sample_ratio: float
+) -> _Spectrum:
     """Predict one block of an embedded problem."""
     require(problem, "spectra.predict", "blocks", "parameter", "outlier_count")
     _validate.choice("block", block, problem.blocks)
@@ -158,7 +292,7 @@ def _predict(
     farther = _mass_beyond(law, values[order]) * (problem.dimension - embedding.small.dimension)
     outer = order[farther < 1]
     leading = outer[: problem.outlier_count(block)]
-    return BlockPrediction(
+    return _Spectrum(
         law,
         (float(edges[0]), float(edges[-1])),
         values[outer],
@@ -219,9 +353,9 @@ def along(
 
     def at(index: int) -> list[BlockPrediction]:
         statistics = kind(*(values[index] for values in trajectory.statistics))
-        embedding = Embedding(problem, statistics, rule)
+        fine, coarse = _embeddings(problem, statistics, rule)
         return [
-            _predict(problem, embedding, matrix, b, sample_ratio)
+            _predict(problem, fine, coarse, matrix, b, sample_ratio)
             for matrix in matrices
             for b in chosen
         ]
@@ -235,14 +369,19 @@ def along(
         first = list(matrices).index(matrix) * len(chosen)
         return np.array([[read(p) for p in row[first : first + len(chosen)]] for row in found])
 
-    def padded(p: BlockPrediction) -> Array:
-        return np.pad(p.outliers, (0, rank - len(p.outliers)), constant_values=np.nan)
+    def padded(values: Array) -> Array:
+        return np.pad(values, (0, rank - len(values)), constant_values=np.nan)
 
     return PredictedFilm(
         times=trajectory.times,
         blocks=chosen,
         lower={m: table(m, lambda p: p.edges[0]) for m in matrices},
         upper={m: table(m, lambda p: p.edges[1]) for m in matrices},
-        outliers={m: table(m, padded) for m in matrices},
+        outliers={m: table(m, lambda p: padded(p.outliers)) for m in matrices},
         alignment={m: table(m, lambda p: p.alignment) for m in matrices},
+        bounded={m: table(m, lambda p: p.bounded).astype(np.bool_) for m in matrices},
+        lower_errors={m: table(m, lambda p: p.edge_errors[0]) for m in matrices},
+        upper_errors={m: table(m, lambda p: p.edge_errors[1]) for m in matrices},
+        outlier_errors={m: table(m, lambda p: padded(p.outlier_errors)) for m in matrices},
+        alignment_errors={m: table(m, lambda p: p.alignment_error) for m in matrices},
     )
