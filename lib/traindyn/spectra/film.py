@@ -398,10 +398,10 @@ class WholeFilm:
     """
 
     times: Array
-    eigenvalues: dict[Matrix, Array]
-    residuals: dict[Matrix, Array]
-    converged: dict[Matrix, NDArray[np.bool_]]
-    eigenvectors: dict[Matrix, Array]
+    eigenvalues: dict[str, Array]
+    residuals: dict[str, Array]
+    converged: dict[str, NDArray[np.bool_]]
+    eigenvectors: dict[str, Array]
 
 
 def whole(
@@ -464,7 +464,7 @@ def whole(
     chosen = tuple(_validate.choice("matrices", matrix, MATRICES) for matrix in matrices)
     size = block_operators.parameters(problem, points[0]).size
     r = _validate.integer("r", r, least=1, most=size)
-    found: dict[Matrix, list[Spectrum]] = {}
+    found: dict[str, list[Spectrum]] = {}
     for matrix, generator in zip(chosen, _validate.generator("rng", rng).spawn(len(chosen))):
         frames: list[Spectrum] = []
         for point in points:
