@@ -14,8 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import jsonschema
-
+from claimbook._schemas import jsonschema
 from claimbook.numbering import statement_of
 
 Finding = Literal["confirmed", "corrected", "false", "partial", "data"]

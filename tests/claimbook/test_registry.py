@@ -1,5 +1,8 @@
 """Reading ``claims.toml``."""
 
+import subprocess
+import sys
+
 import pytest
 
 from claimbook import ClaimError, find_registry, load_registry
@@ -24,6 +27,17 @@ def test_registry_keeps_the_order_of_the_file(claims):
     assert [claim.id for claim in registry] == ["BGHJ-L3.1", "BGHJ-T2.3", "BGHJ-F2.1", "OWN-rank"]
     assert registry["BGHJ-T2.3"].finding == "confirmed" and len(registry) == 4
     assert [claim.id for claim in registry.of_chapter("alignment/matrices")] == ["BGHJ-L3.1"]
+
+
+@pytest.mark.parametrize("module", ["registry", "run.execute", "site.stage"])
+def test_no_grammar_is_built_at_import(module):
+    """Two seconds in each process, for a format of strings that no schema here has."""
+    lines = (
+        f"import claimbook.{module}, nbformat, jsonschema, sys",
+        "assert 'rfc3987_syntax' not in sys.modules",
+        "import rfc3987_syntax",  # whoever wants it may have it
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_unknown_id_names_the_nearest(claims):

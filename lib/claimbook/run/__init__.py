@@ -10,3 +10,6 @@
 
 The ``Makefile`` calls them as ``python -m claimbook.run.<module>``.
 """
+
+# Before nbformat, which imports jsonschema too.
+from claimbook import _schemas  # noqa: F401

@@ -8,3 +8,6 @@
 `serve`  show a built site on localhost
 =======  ============================================================================
 """
+
+# Before nbformat, which imports jsonschema too.
+from claimbook import _schemas  # noqa: F401
