@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 class _OneThread:
@@ -29,7 +30,7 @@ class _OneThread:
                 self._limits = []
                 self._before = _threads()
             # Each time, since another library may have come in; the first knows the old limits.
-            self._limits.append(threadpool_limits(limits=1))
+            self._limits.append(_libraries().limit(limits=1))
             self._running += 1
 
     def __exit__(self, *_: object) -> None:
@@ -45,8 +46,23 @@ class _OneThread:
             each.restore_original_limits()
 
 
+_found: tuple[int, ThreadpoolController | None] = (0, None)
+
+
+def _libraries() -> ThreadpoolController:
+    """Return the libraries of this process that have threads.
+
+    To look for them takes two milliseconds; another can have come in with a module only.
+    """
+    global _found
+    modules, libraries = _found
+    if libraries is None or modules != len(sys.modules):
+        _found = modules, libraries = len(sys.modules), ThreadpoolController()
+    return libraries
+
+
 def _threads() -> dict[str, int]:
-    return {each["filepath"]: each["num_threads"] for each in threadpool_info()}
+    return {each["filepath"]: each["num_threads"] for each in _libraries().info()}
 
 
 #: For ``with one_thread:``.
