@@ -122,8 +122,9 @@ def test_breadcrumbs_lead_to_the_part(site: Path) -> None:
 def defined() -> list[str]:
     """Terms of the glossary, as written."""
     text = (BOOK / "glossary.md").read_text(encoding="utf8")
-    block = text.split("```{glossary}\n", 1)[1].split("\n```", 1)[0]
-    return [line for line in block.splitlines() if line and not line.startswith((" ", ":"))]
+    blocks = re.findall(r"^```\{glossary\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = "".join(blocks).splitlines()
+    return [line for line in lines if line and not line.startswith((" ", ":"))]
 
 
 def test_terms_are_shown_in_order(site: Path) -> None:

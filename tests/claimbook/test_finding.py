@@ -77,7 +77,9 @@ Terms.
 BBP transition
   An eigenvalue leaves the {term}`bulk`,
   of size $\lambda$.
+```
 
+```{glossary}
 bulk
   All others. See {doc}`alignment/matrices`.
 ```

@@ -140,7 +140,7 @@ def terms(page: Path) -> Iterator[Mapping[str, str]]:
     Parameters
     ----------
     page : Path
-        MyST text with one directive ``glossary``; no such file explains nothing.
+        MyST text with directives ``glossary``; no such file explains nothing.
 
     Yields
     ------
@@ -149,8 +149,10 @@ def terms(page: Path) -> Iterator[Mapping[str, str]]:
     """
     if not page.is_file():
         return
-    text = page.read_text(encoding="utf8").partition("```{glossary}")[2].partition("```")[0]
-    for found in re.finditer(r"^(\S.*)\n((?:  .+\n?)+)", text, re.MULTILINE):
+    blocks = re.findall(
+        r"^```\{glossary\}\n(.*?)^```", page.read_text("utf8"), re.DOTALL | re.MULTILINE
+    )
+    for found in re.finditer(r"^(\S.*)\n((?:  .+\n?)+)", "\n".join(blocks), re.MULTILINE):
         place = "term-" + re.sub(r"[^a-zA-Z0-9]+", "-", found[1]).strip("-")
         yield {"name": plain(found[1]), "text": plain(" ".join(found[2].split())), "place": place}
 
