@@ -45,7 +45,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help book ledger notebooks repeat seeds test lint types unit mutation versions versions-oldest \
-  versions-newest serve lab benchmark lock clean distclean stamps head
+  versions-newest serve lab benchmark profile lock clean distclean stamps head
 
 help:
 	@echo 'make book [PROFILE=paper]   run all chapters, write the ledger, build the site'
@@ -58,6 +58,7 @@ help:
 	@echo 'make mutation               wrong formulas, one at a time: does the ledger refuse each?'
 	@echo 'make versions               unit tests with the oldest and newest NumPy, SciPy, ...'
 	@echo 'make benchmark              measure speed and memory side by side (installs PyTorch)'
+	@echo 'make profile                where do the seconds of the book and of its tests go?'
 	@echo 'make lock                   write the lock files anew from pyproject.toml'
 	@echo 'make clean                  remove everything generated; make distclean: and $(VENV)'
 	@echo
@@ -209,6 +210,17 @@ benchmark: $(READY)
 	@echo 'benchmark: installing what it compares with'
 	@$(BIN)/python -m pip install --quiet --quiet --editable '.[benchmark]' --no-build-isolation
 	@$(BIN)/python benchmarks/run.py
+
+# The chapters from nothing, caches of compiled code included, and then the tests.
+profile: $(READY)
+	@echo 'profile: installing py-spy'
+	@$(BIN)/python -m pip install --quiet --quiet --editable '.[profile]' --no-build-isolation
+	@rm -rf _build/profile _build/numba _build/jax
+	@$(BIN)/python benchmarks/breakdown.py 'the $(PROFILE) book' -- \
+	  $(MAKE) --no-print-directory $(SIDE) ledger B=_build/profile
+	@$(MAKE) --no-print-directory $(SIDE) book PROFILE=quick
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/breakdown.py 'the tests' -- \
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \

@@ -329,6 +329,8 @@ FOLDED = {
     "errata": "slips",
     "limits": "needs-data-that-are-not-shipped",
     "performance": "catapults",
+    "breakdown": "the-tests",
+    "glossary": "c-to-d",
     "status": "run-times",
 }
 

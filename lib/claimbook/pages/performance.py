@@ -1,8 +1,10 @@
-"""The page of measured speed and memory, made from the committed benchmark results."""
+"""The pages of measured speed and of where the time goes, made from committed measurements."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -39,3 +41,36 @@ def write_page(results: Path, output: Path) -> None:
         chapters=data.get("chapters", {}),
     )
     output.write_text(text, encoding="utf8")
+
+
+def write_breakdown(results: Path, output: Path) -> None:
+    """Write the page that says what a run of the book or of its tests spends its time on.
+
+    Parameters
+    ----------
+    results : Path
+        ``benchmarks/breakdown.json``: `kinds` of work, and under `runs` for each run `wall`
+        seconds, `cores`, `date` and `places`: busy seconds by chapter or folder of tests and kind.
+    output : Path
+        Page to write.
+    """
+    data = json.loads(results.read_text(encoding="utf8"))
+    runs = [(name, run, *_busy(run["places"], data["kinds"])) for name, run in data["runs"].items()]
+    output.write_text(render("breakdown", kinds=data["kinds"], runs=runs), encoding="utf8")
+
+
+def _busy(places: dict[str, dict[str, float]], kinds: list[str]) -> tuple[list[list[str]], float]:
+    """Rows of a table, the busiest place first, and the sum of all seconds."""
+    total: Counter[str] = Counter()
+    for found in places.values():
+        total.update(found)
+    busiest = sorted(places, key=lambda name: -sum(places[name].values()))
+    tables: dict[str, Mapping[str, float]] = {
+        "all": total,
+        **{name: places[name] for name in busiest},
+    }
+    rows = [
+        [name, *(f"{found.get(kind, 0):.0f}" for kind in kinds), f"{sum(found.values()):.0f}"]
+        for name, found in tables.items()
+    ]
+    return rows, sum(total.values())

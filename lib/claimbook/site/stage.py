@@ -30,8 +30,11 @@ from claimbook.run import chapters
 from claimbook.site import api, cards, figures, links, meta, reuse, weight
 
 #: Page made from the committed measurements, where there are any.
-MEASURED = "performance"
-MEASUREMENTS = Path("benchmarks", "results.json")
+#: Pages that are made from measurements, where these are committed.
+MEASURED = {
+    "performance": (Path("benchmarks", "results.json"), performance.write_page),
+    "breakdown": (Path("benchmarks", "breakdown.json"), performance.write_breakdown),
+}
 
 _ICON = '<link rel="icon" href="data:,"/>\n'
 #: Style and script of the ledger's pages, which join the book's own.
@@ -113,8 +116,7 @@ def expected(root: Path) -> list[str]:
     toc = list(listed(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))))
     book = root / "book"
     have = [*chapters.chapters(book), *chapters.plain_pages(book), *report.PAGES]
-    if (root / MEASUREMENTS).is_file():
-        have.append(MEASURED)
+    have += [name for name, (results, _) in MEASURED.items() if (root / results).is_file()]
     if _has_reference(toc):
         have += [f"{api.FOLDER}/{name}" for name in ("index", *api.packages(root / "lib"))]
     names = {f"book/{name}" for name in have if not name.startswith("_")}
@@ -201,8 +203,9 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     meta.write_previews(content, stage / "book")
     if _has_reference(expected(root)):
         api.write_pages(root / "lib", stage / "book")
-    if (root / MEASUREMENTS).is_file():
-        performance.write_page(root / MEASUREMENTS, stage / "book" / f"{MEASURED}.md")
+    for name, (results, write) in MEASURED.items():
+        if (root / results).is_file():
+            write(root / results, stage / "book" / f"{name}.md")
 
 
 def _on_one_line(notebook: Any) -> str:
