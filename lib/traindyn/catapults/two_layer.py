@@ -133,6 +133,7 @@ class TwoLayerModel:
 
     def __post_init__(self) -> None:
         _validate.choice("kind", self.kind, ("network", "quadratic", "linear"))
+        _validate.instance("expansion", self.expansion, Weights)
         first = _validate.finite("expansion.first", self.expansion.first, shape=(None, None))
         _validate.finite("expansion.second", self.expansion.second, shape=(first.shape[0],))
         self.activation.first("training")
@@ -343,6 +344,8 @@ class TwoLayerModel:
 
     def _check(self, weights: Weights, batch: ExpandedBatch) -> None:
         """Refuse other shapes than those of the expansion; entries are the caller's matter."""
+        _validate.instance("weights", weights, Weights)
+        _validate.providing("batch", batch, "inputs")
         for name, found, wanted in zip(Weights._fields, weights, self.expansion):
             if np.shape(found) != np.shape(wanted):
                 raise ValueError(

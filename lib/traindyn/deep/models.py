@@ -124,12 +124,15 @@ class Model(Differentiated, Code):
         return self, ()
 
     def _check(self, weights: Weights, batch: Batch, labels: Array | None = None) -> None:
-        found = tuple(np.shape(w) for w in weights)
+        _validate.providing("batch", batch, "inputs")
+        found = tuple(np.shape(w) for w in _validate.listed("weights", weights))
         if found != self._shapes:
             raise ValueError(f"weights must have the shapes {self._shapes}, got {found}")
         shape, size = np.shape(batch.inputs), self.architecture.inputs
         if len(shape) != 2 or shape[1] != size:
             raise ValueError(f"batch.inputs must have shape (any, {size}), got {shape}")
+        _validate.unmasked("batch.inputs", batch.inputs)
+        _validate.unmasked("labels", labels)
         if labels is not None:
             count, outputs = shape[0], self.architecture.outputs
             wanted = (count,) if outputs == 1 else (count, outputs)
