@@ -131,8 +131,6 @@ class Model(Differentiated, Code):
         shape, size = np.shape(batch.inputs), self.architecture.inputs
         if len(shape) != 2 or shape[1] != size:
             raise ValueError(f"batch.inputs must have shape (any, {size}), got {shape}")
-        _validate.unmasked("batch.inputs", batch.inputs)
-        _validate.unmasked("labels", labels)
         if labels is not None:
             count, outputs = shape[0], self.architecture.outputs
             wanted = (count,) if outputs == 1 else (count, outputs)
