@@ -335,7 +335,8 @@ def test_a_call_cannot_end_its_worker(cluster):
         "tcp://host:87x6",
         "http://host:8786",
         "inproc://host:8786",
-        "tls://127.0.0.1:8786",
+        "tcp://user:word@host:8786",
+        "tcp://host:8786#here",
         f"tcp://{'x' * 64}.org:8786",
         8786,
     ],
@@ -343,6 +344,44 @@ def test_a_call_cannot_end_its_worker(cluster):
 def test_addresses_that_dask_would_choke_on(address, monkeypatch):
     """Dask fails on these with errors that do not name the address, or after a long time."""
     monkeypatch.setattr(_cluster, "PATIENCE", 2.0)
-    named = "address.*tcp://host:8786|address must begin with one of tcp://|cannot use the address"
+    named = "address.*tcp://host:8786|address must begin with one of tcp://"
     with pytest.raises(ValueError, match=named):
         parallel.cluster(address).__enter__()
+
+
+def test_missing_certificates_are_named(tmp_path):
+    """Dask says that it expected an SSLContext, or that some file does not exist."""
+    import dask
+
+    tls = {"distributed.comm.tls.ca-file": None, "distributed.comm.tls.client.cert": None}
+    with (
+        dask.config.set(tls),
+        pytest.raises(ValueError, match=r"names no .*tls\.ca-file and no .*tls\.client\.cert$"),
+    ):
+        parallel.cluster("tls://127.0.0.1:9").__enter__()
+    absent = str(tmp_path / "absent.pem")
+    with (
+        dask.config.set(dict.fromkeys(tls, absent)),
+        pytest.raises(ValueError, match=rf"can be read, got .*client\.cert={absent}: "),
+    ):
+        parallel.cluster("tls://127.0.0.1:9").__enter__()
+
+
+def test_a_refused_address_does_not_hold_up_the_end_of_the_program():
+    """Dask waited for its half-made client for twenty seconds, and then wrote a traceback."""
+    code = """
+import dask
+from traindyn import parallel
+
+if __name__ == "__main__":
+    dask.config.set({"distributed.comm.require-encryption": True})
+    try:
+        parallel.cluster("tcp://127.0.0.1:9").__enter__()
+    except ValueError as error:
+        kept = error
+        print("encryption required" in str(error))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=15
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")

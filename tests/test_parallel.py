@@ -443,3 +443,12 @@ def test_a_call_cannot_end_the_program(workers):
 
     with pytest.raises(RuntimeError, match=r"a call asked its process to exit: SystemExit\(3\)"):
         parallel.map_ordered(leave, range(3), workers=workers)
+
+
+@pytest.mark.parametrize("store", ["a file", "a file/below", "a\0b", 3])
+def test_a_store_that_is_no_folder_is_named(tmp_path, store):
+    """The error of the file system named a path, and not the argument."""
+    (tmp_path / "a file").touch()
+    given = str(tmp_path / store) if isinstance(store, str) else store
+    with pytest.raises(ValueError, match="store must be a folder, or not exist yet, got "):
+        parallel.sweep(lambda x, rng: x, [{"x": 1}], rng=0, store=given)

@@ -35,6 +35,7 @@ def finite_complex(
 
 def _array(name: str, value: Any) -> NDArray[Any]:
     """Return `value` as an array of numbers."""
+    unmasked(name, value)
     try:
         array = np.asarray(value)
         # What NumPy has no type for, such as fractions, may have a value as a float.
@@ -45,6 +46,13 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     if array.dtype.kind not in "biufc":
         raise ValueError(f"{name} must be numeric, got {_shown(value)}")
     return array
+
+
+def unmasked(name: str, value: Any) -> None:
+    """Refuse masked entries, which NumPy would take for numbers like the others."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"{name} must have no masked entries, got {_shown(value)}")
 
 
 def _checked(name: str, array: NDArray[Any], shape: tuple[int | None, ...] | None) -> NDArray[Any]:

@@ -43,6 +43,8 @@ DESERTED = 60.0
 _LOOK = 1.0
 #: Transports of Dask that reach another machine.
 _SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")
+#: Settings of Dask that name what ``tls`` cannot do without.
+_CERTIFICATES = ("distributed.comm.tls.ca-file", "distributed.comm.tls.client.cert")
 #: Bytes up to which the function simply travels with each call.
 _LARGE = 100_000
 #: What has to agree between the workers and here: with another version come other numbers.
@@ -97,7 +99,8 @@ def connect(address: str, named: str) -> Any:
     ImportError
         If Dask is missing.
     ValueError
-        If `address` is not of the form ``tcp://host:port``.
+        If `address` is not of the form ``tcp://host:port``, or one of TLS and Dask's
+        configuration names no certificates that can be read.
     ConnectionError
         If nobody answers there, or the cluster has no workers.
     """
@@ -110,12 +113,17 @@ def connect(address: str, named: str) -> Any:
     # A worker that died is no reason to write to standard error: its calls are made again.
     logging.getLogger("distributed.client").setLevel(logging.ERROR)
     _check(address, named)
+    _check_certificates(address, named)
+    client: Any = Client.__new__(Client)
     try:
-        client: Any = cast(Any, Client)(address, timeout=PATIENCE, set_as_default=False)
+        client.__init__(address, timeout=PATIENCE, set_as_default=False)
     except OSError as error:
         raise ConnectionError(f"no Dask scheduler answers at {named}: {error}") from None
     except (ImportError, RuntimeError, TypeError, ValueError) as error:
-        # A transport that is not installed, certificates that are not configured.
+        # A transport that is not installed, or not encrypted where Dask is told to insist. Dask
+        # leaves such a client half made, and would wait for it at the end of the program.
+        with suppress(TimeoutError, OSError):
+            client.close()
         raise ValueError(f"Dask cannot use the address {named}: {error}") from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -136,13 +144,37 @@ def _check(address: str, named: str) -> None:
         (parts.hostname or "").encode("idna")
     except (AttributeError, TypeError, ValueError):
         whole = False
-    if not whole or parts.path.strip("/") or parts.query or any(map(str.isspace, address)):
+    more = whole and (parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc)
+    if not whole or more or any(map(str.isspace, address)):
         raise ValueError(f"address must have the form tcp://host:8786, got {named}")
     if parts.scheme not in _SCHEMES:
         raise ValueError(
             f"address must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)}, "
             f"got {named}"
         )
+
+
+def _check_certificates(address: str, named: str) -> None:
+    """Refuse TLS without certificates: Dask fails too, but does not say what is missing."""
+    import dask
+    from distributed.security import Security
+
+    if urlsplit(address).scheme != "tls":
+        return
+    files = {setting: dask.config.get(setting, None) for setting in _CERTIFICATES}
+    missing = [setting for setting, file in files.items() if not file]
+    if missing:
+        raise ValueError(
+            f"address {named} needs certificates: Dask's configuration names no "
+            f"{' and no '.join(missing)}"
+        )
+    try:
+        Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        given = ", ".join(f"{setting}={file}" for setting, file in files.items())
+        raise ValueError(
+            f"address {named} needs certificates that can be read, got {given}: {error}"
+        ) from error
 
 
 def results(

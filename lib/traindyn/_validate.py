@@ -40,7 +40,7 @@ def finite_complex(
 
 def _array(name: str, value: Any) -> NDArray[Any]:
     """Return `value` as an array of numbers."""
-    _refuse_mask(name, value)
+    unmasked(name, value)
     try:
         array = np.asarray(value)
         # What NumPy has no type for, such as fractions, may have a value as a float.
@@ -53,7 +53,7 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     return array
 
 
-def _refuse_mask(name: str, value: Any) -> None:
+def unmasked(name: str, value: Any) -> None:
     """Refuse masked entries, which NumPy would take for numbers like the others."""
     parts = value if isinstance(value, (list, tuple)) else (value,)
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
@@ -237,7 +237,7 @@ def pair(name: str, value: Any, *, most: int) -> tuple[int, int]:
 
 def mask(name: str, value: ArrayLike, *, size: int) -> NDArray[np.bool_]:
     """Return `value` as an array of `size` bools."""
-    _refuse_mask(name, value)
+    unmasked(name, value)
     array = np.asarray(value)
     if array.shape != (size,) or array.dtype != np.bool_:
         raise ValueError(

@@ -104,6 +104,7 @@ class Rule:
         ValueError
             If axis 0 does not run over the nodes.
         """
+        _validate.unmasked("values", values)
         values = np.asarray(values)
         if values.dtype.kind not in "biufc":
             raise ValueError(f"values must be numeric, got an array of {values.dtype}")

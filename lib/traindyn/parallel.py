@@ -236,7 +236,8 @@ def sweep(
     ------
     ValueError
         If two cases are equal, or a case has a key ``rng``; if the value of a case, or with
-        a store what the function depends on, cannot be told, such as an open file.
+        a store what the function depends on, cannot be told, such as an open file; if `store`
+        is no folder.
 
     Examples
     --------
@@ -258,8 +259,7 @@ def sweep(
     jobs = [_Job(case, _child(root, key)) for case, key in zip(listed, hashes, strict=True)]
     if store is None:
         return _run(partial(_call, function), jobs, workers, progress)
-    folder = Path(store)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(store)
     known = _known_by(function, version)
     paths = [_path(folder, known, key, job.seed) for key, job in zip(hashes, jobs, strict=True)]
     found: dict[int, Result] = _stored(paths)
@@ -445,6 +445,16 @@ def _known_by(function: Callable[..., Any], version: str) -> str:
             "function must depend on values that can be told apart, or its results cannot be "
             f"kept, got {function!r}: {error}"
         ) from error
+
+
+def _folder(store: str | os.PathLike[str]) -> Path:
+    """Return the folder of a store, made if it is missing."""
+    try:
+        folder = Path(store)
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, TypeError, ValueError) as error:
+        raise ValueError(f"store must be a folder, or not exist yet, got {store!r}") from error
+    return folder
 
 
 def _path(folder: Path, function: str, case: str, seed: np.random.SeedSequence) -> Path:

@@ -62,3 +62,9 @@ def test_nothing_outside_the_site_and_no_list_of_files(port: int, path: str) -> 
     assert status == 404
     assert "secret" not in content
     assert "data.csv" not in content
+
+
+@pytest.mark.parametrize(("path", "host"), [("/%00", "localhost"), ("/", "[::1")])
+def test_what_names_no_file_or_host_is_answered(port: int, path: str, host: str) -> None:
+    """The server wrote a traceback and hung up."""
+    assert ask(port, path, host=host)[0] == 400

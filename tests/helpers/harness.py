@@ -11,8 +11,9 @@ What a bad call may do:
 - raise ``ValueError``, from a frame in the library, with a message that names the argument;
 - raise ``FloatingPointError`` (a run diverged), from a frame in the library;
 - raise ``TypeError`` where a function or an object of the library was expected;
-- return a result, if the value was not NaN and the result has no NaN, and, for an infinite
-  value, is finite: some of these values are legal.
+- return a result, if the value was not NaN or masked and the result has no NaN, and, for an
+  infinite value, is finite: some of these values are legal. The valid array in another byte order,
+  with gaps between its entries or read-only gives the result of the valid call.
 
 Everything else is a defect: another exception, a warning, a NaN that passes.
 """
@@ -314,8 +315,8 @@ class Bad:
     """A value to try.
 
     `undefined` (NaN) must be refused, `infinite` may not spread, and a `misfit` may be wrong
-    only together with another argument, which may then be named instead. `field` is the spoilt
-    field of a record.
+    only together with another argument, which may then be named instead. What is the `same` as
+    the valid value gives the same result. `field` is the spoilt field of a record.
     """
 
     label: str
@@ -323,6 +324,7 @@ class Bad:
     undefined: bool = False
     infinite: bool = False
     misfit: bool = False
+    same: bool = False
     field: str | None = None
 
 
@@ -339,6 +341,21 @@ def _spoilt(array: Any, value: float) -> np.ndarray[Any, Any]:
     return result
 
 
+def _other_layouts(array: np.ndarray[Any, Any]) -> list[Bad]:
+    """Return the same numbers as they may lie in memory."""
+    gaps = np.empty(tuple(2 * size for size in array.shape), array.dtype)
+    gaps[...] = 7
+    spread = gaps[(slice(None, None, 2),) * array.ndim]
+    spread[...] = array
+    fixed = array.copy()
+    fixed.setflags(write=False)
+    return [
+        Bad("another byte order", array.astype(array.dtype.newbyteorder()), same=True),
+        Bad("gaps", spread, same=True),
+        Bad("read-only", fixed, same=True),
+    ]
+
+
 def bad_values(name: str, value: Any) -> list[Bad]:
     """Return the bad values to try in place of a valid one."""
     kind = kind_of(name, value)
@@ -352,6 +369,7 @@ def bad_values(name: str, value: Any) -> list[Bad]:
     if kind is Kind.NUMBER:
         rest = [Bad(repr(v), v, misfit=True) for v in (0.0, -1.0, 1.5, [0.5, 0.25], [])]
         rest += [Bad(repr(v), v) for v in ("x", None, 1j)]
+        rest.append(Bad("another byte order", np.array(value, ">f8"), same=True))
         return [*rest, undefined, infinite, Bad("-inf", -INF, infinite=True)]
     if kind is Kind.WORD:
         return [Bad("word", "no such"), Bad("3", 3), Bad("None", None)]
@@ -383,6 +401,8 @@ def bad_values(name: str, value: Any) -> list[Bad]:
             Bad("empty", np.zeros(0), misfit=True),
             Bad("zero", np.zeros_like(array)),
             Bad("negative", -np.abs(array) - 1),
+            *_other_layouts(np.asarray(value)),
+            Bad("masked", np.ma.array(array, mask=np.ones(array.shape)), undefined=True),
             Bad("nan", _spoilt(array, NAN), undefined=True),
             Bad("inf", _spoilt(array, INF), infinite=True),
             Bad("words", np.full(array.shape, "x")),
@@ -442,6 +462,12 @@ def _counts(value: Any) -> tuple[bool, bool]:
     """Whether a result has a NaN, and whether it has an infinite entry."""
     arrays = list(numbers_in(value))
     return any(np.isnan(a).any() for a in arrays), any(np.isinf(a).any() for a in arrays)
+
+
+def _agree(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Whether numbers are equal up to rounding, which may depend on how they lie in memory."""
+    one, other = (np.concatenate([np.zeros(0), *map(np.ravel, each)]) for each in (first, second))
+    return one.size == other.size and np.allclose(one, other, 1e-6, 1e-9, equal_nan=True)
 
 
 def in_library(error: BaseException) -> bool:
@@ -514,7 +540,18 @@ class Case:
         # Not timed: the first call may compile.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return _counts(self.example.call(**self.example.arguments))
+            return _counts(self.result())
+
+    def result(self) -> Any:
+        """Make the valid call."""
+        assert self.example is not None, f"{self.entry}: no example"
+        return self.example.call(**self.example.arguments)
+
+    @functools.cached_property
+    def numbers(self) -> list[np.ndarray[Any, Any]] | None:
+        """The numbers of the valid call's result, None if the next call gives others."""
+        first, second = list(numbers_in(self.result())), list(numbers_in(self.result()))
+        return first if _agree(first, second) else None
 
     def bad_calls(self) -> Iterator[tuple[str, Bad]]:
         """Yield the spoilt argument's name and its bad value."""
@@ -556,9 +593,11 @@ class Case:
             return None if named else f"does not name `{name}`: {what}"
         except Exception as error:
             return f"{type(error).__name__}: {str(error)[:150]}"
+        if bad.same and self.numbers is not None:
+            return None if _agree(list(numbers_in(result)), self.numbers) else "another result"
         has_nan, has_infinite = _counts(result)
         if bad.undefined:
-            return "NaN passes"
+            return "NaN passes" if bad.label != "masked" else "masked entries pass"
         if bad.infinite and (has_nan or has_infinite) > max(baseline):
             return "an infinite value passes and spreads"
         spread = has_nan > baseline[0] and "nan" not in self.lenient.get("return", ())

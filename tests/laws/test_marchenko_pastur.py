@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -170,3 +172,23 @@ def test_variance_is_the_unit(scale: float) -> None:
     expected = MarchenkoPastur(0.3).stieltjes_derivative(-1.0)
     found = third.stieltjes_derivative(-1e-120) * 1e-120 * 1e-120
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("variance", [1e-300, 1e-200, 1.0])
+@pytest.mark.parametrize("z", [-1e160, 1e200, 1e300j, -1.7e308, 1.7e308 + 1.7e308j])
+def test_stieltjes_far_from_the_bulk_is_minus_one_over_z(
+    ratio: float, variance: float, z: complex
+) -> None:
+    """Products of such numbers overflow: the transform was NaN, with warnings."""
+    assert MarchenkoPastur(ratio, variance).stieltjes(z) * z == pytest.approx(-1, rel=1e-12)
+
+
+def test_stieltjes_that_is_no_finite_number_is_refused() -> None:
+    """Next to the atom it is one over z, which no float holds; the derivative gave infinity."""
+    with pytest.raises(ValueError, match=r"z must be where .* got 0\+4\.94066e-324j at variance 1"):
+        MarchenkoPastur(2.0).stieltjes(5e-324j)
+    with pytest.raises(ValueError, match=r"z must be where .* got -1e-300 at variance 1e-300"):
+        MarchenkoPastur(0.5, 1e-300).stieltjes_derivative(-1e-300)
+    exact = [MarchenkoPastur(0.5).stieltjes_derivative(each) for each in (-1.0, Fraction(-1))]
+    assert exact[0] == exact[1]

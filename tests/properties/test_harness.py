@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from harness import Case, Public
 
@@ -27,6 +28,27 @@ def _silent(x: float) -> float:
 
 def _outside(x: float) -> float:
     return math.sqrt(_validate.number("x", x))
+
+
+def _native(x: Any) -> float:
+    """Read the bytes of an array as if they were those of this machine, as compiled code does."""
+    x = np.asarray(x)
+    return float(_validate.finite("x", x, shape=(2,)) @ x.view(x.dtype.newbyteorder("=")))
+
+
+def _unmasking(x: Any) -> float:
+    return float(_validate.finite("x", np.asarray(x), shape=(2,)).sum())
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(_native, "byte order): another result"), (_unmasking, "masked entries pass")],
+)
+def test_arrays_that_are_read_wrongly_are_found(function: Callable[..., Any], message: str) -> None:
+    """Controls: what NumPy knows of an array, and compiled code or a conversion forgets."""
+    entry = Public(function.__name__, sys.modules[__name__], None, function)
+    found = Case(entry, lambda: {"x": np.array([0.5, 2.0])}).defects()
+    assert any(message in defect for defect in found), found
 
 
 def _case(function: Callable[..., Any], **lenient: Any) -> Case:

@@ -132,3 +132,12 @@ def test_progress_reaches_the_end(problem):
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen[-1] == (80, 80)
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f8", "f4"])
+def test_any_number_is_a_step_size(problem, kind):
+    """Compiled code read a number in another byte order as another one, and diverged or did not."""
+    start = problem.initial(rng=0)
+    plain = direct.run(problem, start, [0, 1], step_size=0.25, rng=1)
+    found = direct.run(problem, start, [0, 1], step_size=np.array(0.25, kind), rng=1)
+    assert np.array_equal(found.statistics.m, plain.statistics.m)

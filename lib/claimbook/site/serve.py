@@ -26,12 +26,17 @@ class _Site(SimpleHTTPRequestHandler):
 
     def send_head(self) -> Any:
         """Refuse requests under another name, and files that lie elsewhere."""
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        try:
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+            asked = Path(self.translate_path(self.path)).resolve()
+        except ValueError:  # no name of a host, or of a file
+            self.send_error(HTTPStatus.BAD_REQUEST, "This names no host or no file")
+            return None
         if host not in _NAMES:
             self.send_error(HTTPStatus.FORBIDDEN, "This server is for its own machine")
             return None
         # A link in the folder may lead out of it.
-        if not Path(self.translate_path(self.path)).resolve().is_relative_to(self._root()):
+        if not asked.is_relative_to(self._root()):
             self.send_error(HTTPStatus.NOT_FOUND, "File not found")
             return None
         return super().send_head()

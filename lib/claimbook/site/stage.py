@@ -27,7 +27,7 @@ from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, cards, figures, links, meta, reuse, weight
+from claimbook.site import api, cards, figures, links, meta, policy, reuse, weight
 
 #: Page made from the committed measurements, where there are any.
 #: Pages that are made from measurements, where these are committed.
@@ -54,6 +54,8 @@ def setup(app):
     app.add_js_file("map.js", defer="defer")
     app.add_js_file("search.js", defer="defer")
 """
+#: Terms of what the bundle of Vega holds; it carries no notices of its own.
+_LICENCES = Path(report.__file__).with_name("templates") / "vega-licences.txt"
 #: Notebooks as they are downloaded, each whole; those that Sphinx reads refer to files of the site.
 _DOWNLOADS = Path("_build", "downloads")
 _PROBLEM = re.compile(r"WARNING|ERROR|Error|Exception|Traceback|exception")
@@ -286,7 +288,8 @@ def _copy_vega(target: Path) -> None:
 
     # A module in the strict sense would not load from a folder; its names stay inside all the same.
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    target.write_text(f"(() => {{{bundle}\n}})();\n", encoding="utf8")
+    licences = f"/*!\n{_LICENCES.read_text(encoding='utf8')}*/\n"
+    target.write_text(f"{licences}(() => {{{bundle}\n}})();\n", encoding="utf8")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -345,6 +348,7 @@ def build(stage: Path, log: Path, *, library: Path | None = None) -> Path:
     index = html / "index.html"
     home = meta.card(html / f"{_home(stage)}.html")
     index.write_text(_ICON + home + index.read_text(encoding="utf8"), encoding="utf8")
+    policy.put(html)
     return html
 
 

@@ -133,6 +133,7 @@ class TwoLayerModel:
 
     def __post_init__(self) -> None:
         _validate.choice("kind", self.kind, ("network", "quadratic", "linear"))
+        _validate.instance("expansion", self.expansion, Weights)
         first = _validate.finite("expansion.first", self.expansion.first, shape=(None, None))
         _validate.finite("expansion.second", self.expansion.second, shape=(first.shape[0],))
         self.activation.first("training")
@@ -220,6 +221,7 @@ class TwoLayerModel:
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T
+        _validate.unmasked("labels", labels)
         if np.shape(labels) != z.shape[:1]:
             raise ValueError(f"labels must have shape {z.shape[:1]}, got {np.shape(labels)}")
         root = np.sqrt(weights.second.size)
@@ -343,6 +345,8 @@ class TwoLayerModel:
 
     def _check(self, weights: Weights, batch: ExpandedBatch) -> None:
         """Refuse other shapes than those of the expansion; entries are the caller's matter."""
+        _validate.instance("weights", weights, Weights)
+        _validate.providing("batch", batch, "inputs")
         for name, found, wanted in zip(Weights._fields, weights, self.expansion):
             if np.shape(found) != np.shape(wanted):
                 raise ValueError(

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from traindyn import _validate
 from traindyn._types import Array
 from traindyn.deep.architectures import Weights
 
@@ -89,6 +90,10 @@ class Differentiated(ABC):
 
     def _run(self, compiled: Callable[..., Any], weights: Weights, batch: Batch, *more: Any) -> Any:
         self._check(weights, batch, *more[:1])
+        # JAX drops masks without a word.
+        _validate.unmasked("batch.inputs", batch.inputs)
+        for labels in more[:1]:
+            _validate.unmasked("labels", labels)
         code, fixed = self._code
         return compiled(code, *native((fixed, tuple(weights), batch.inputs, *more)))
 

@@ -124,7 +124,8 @@ class Model(Differentiated, Code):
         return self, ()
 
     def _check(self, weights: Weights, batch: Batch, labels: Array | None = None) -> None:
-        found = tuple(np.shape(w) for w in weights)
+        _validate.providing("batch", batch, "inputs")
+        found = tuple(np.shape(w) for w in _validate.listed("weights", weights))
         if found != self._shapes:
             raise ValueError(f"weights must have the shapes {self._shapes}, got {found}")
         shape, size = np.shape(batch.inputs), self.architecture.inputs

@@ -276,6 +276,7 @@ class _Equations:
         dim = problem.k + 1 + (problem.target.noise > 0)
         if rule is None:
             rule = gauss_hermite(dim, _ORDERS.get(dim, 15))
+        _validate.providing("rule", rule, "nodes", "weights")
         if rule.dim != dim:
             raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
         used = rule.weights > 1e-18

@@ -73,6 +73,7 @@ def initial_threshold(
     dim = problem.k + problem.width + noisy
     if rule is None:
         rule = gauss_hermite(2, _INITIAL_ORDER) if dim == 2 else default_rule(dim)
+    _validate.providing("rule", rule, "nodes", "weights")
     if rule.dim != dim:
         raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
     used = rule.weights > 1e-20

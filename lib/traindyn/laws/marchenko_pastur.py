@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from traindyn import _validate
@@ -217,26 +217,49 @@ class MarchenkoPastur:
         Raises
         ------
         ValueError
-            If a real point lies in the support.
+            If a real point lies in the support, or the transform there is no finite number
+            that can be computed: next to a pole, in units far from those of the variance.
         """
         points = _validate.finite_complex("z", z)
+        result = self._stieltjes(points, self._units(points))
+        return self._computed(result.real if np.isrealobj(points) else result, points)
+
+    def _units(self, points: NDArray[Any]) -> Array:
+        """Return the unit of each point: one, a power of two where that could overflow."""
+        size = np.maximum(np.abs(points.real), np.abs(points.imag))
+        exponent = np.frexp(np.maximum(size, self.variance))[1]
+        powers = np.ldexp(1.0, np.clip(exponent, -1000, 1000))
+        return np.where(np.abs(exponent) > _EXTREME, powers, 1.0)
+
+    def _computed(self, result: NDArray[Any], points: NDArray[Any]) -> Any:
+        """Return what was found at some points if it is finite."""
+        bad = points[~np.isfinite(result)]
+        if bad.size:
+            raise ValueError(
+                f"z must be where the transform can be computed, got {bad.flat[0]:.6g} "
+                f"at variance {self.variance:.6g}"
+            )
+        return result[()]
+
+    def _stieltjes(self, points: NDArray[Any], unit: Array) -> NDArray[Any]:
+        """Return the complex transform at points outside the support."""
         low, high = self.edges
         real = points.imag == 0
         where = points.real[real]
         if np.any((where >= low) & (where <= high)) or (self.atom > 0 and np.any(where == 0)):
             raise ValueError(f"z must be complex or outside the support [{low:g}, {high:g}]")
-        c, s2 = self.ratio, self.variance / self._unit
-        low, high = low / self._unit, high / self._unit
-        w = points.astype(np.complex128) / self._unit
-        # This product of roots has the branch cut on the support and grows like z.
-        root = np.sqrt(w - low) * np.sqrt(w - high)
-        # Two forms of the quadratic's solution. The first cancels nothing, except next to the
-        # atom: there the second has the pole.
-        first, second = s2 * (1 - c) - w - root, s2 * (1 - c) - w + root
-        swap = (np.abs(first) < 0.5 * np.abs(second)) & (self.atom > 0)
-        result = 2 / np.where(swap, 1.0, first)
-        result = np.where(swap, second / np.where(swap, 2 * c * s2 * w, 1.0), result) / self._unit
-        return result.real if np.isrealobj(points) else result
+        c, s2 = self.ratio, self.variance / unit
+        w = points.astype(np.complex128) / unit
+        with np.errstate(all="ignore"):
+            # This product of roots has the branch cut on the support and grows like z.
+            root = np.sqrt(w - low / unit) * np.sqrt(w - high / unit)
+            # Two forms of the quadratic's solution. The first cancels nothing, except next to the
+            # atom: there the second has the pole.
+            first, second = s2 * (1 - c) - w - root, s2 * (1 - c) - w + root
+            swap = (np.abs(first) < 0.5 * np.abs(second)) & (self.atom > 0)
+            result = 2 / np.where(swap, 1.0, first)
+            poles = second / np.where(swap, 2 * c * s2 * w, 1.0)
+            return np.asarray(np.where(swap, poles, result) / unit)
 
     def stieltjes_derivative(self, z: ArrayLike) -> Any:
         r"""Differentiate the Stieltjes transform, :math:`s'(z) = \int (x - z)^{-2} d\mu(x)`.
@@ -253,16 +276,24 @@ class MarchenkoPastur:
         complex or float ndarray
             Real for real input.
 
+        Raises
+        ------
+        ValueError
+            As :meth:`stieltjes`.
+
         Examples
         --------
         >>> from traindyn.laws import MarchenkoPastur
         >>> MarchenkoPastur(0.5).stieltjes_derivative(0.0).round(12)  # 1 / (1 - c)^3
         np.float64(8.0)
         """
-        s, points = self.stieltjes(z) * self._unit, np.asarray(z) / self._unit
-        c, s2 = self.ratio, self.variance / self._unit
-        found = -s * (1 + c * s2 * s) / (2 * c * s2 * points * s + points + s2 * (c - 1))
-        return found / self._unit / self._unit
+        points = _validate.finite_complex("z", z)
+        unit = self._units(points)
+        c, s2, w = self.ratio, self.variance / unit, points / unit
+        with np.errstate(all="ignore"):
+            s = self.stieltjes(z) * unit
+            found = -s * (1 + c * s2 * s) / (2 * c * s2 * w * s + w + s2 * (c - 1))
+            return self._computed(np.asarray(found / unit / unit), points)
 
     def is_supercritical(self, spike: float) -> bool:
         r"""Whether a spike leaves the bulk: :math:`\ell > \sqrt c`, or :math:`\ell < -\sqrt c`.

@@ -320,7 +320,9 @@ class ProjectionModel:
     def _seen(self, point: Point, sample: Sample) -> tuple[Array, Array, NDArray[np.int64]]:
         """Return what the loss sees of a sample."""
         x, s = self._checked_point(point)
+        _validate.providing("sample", sample, "inputs", "labels")
         inputs = _validate.finite("sample.inputs", sample.inputs, shape=(None, self.dimension))
+        _validate.unmasked("sample.labels", sample.labels)
         labels = np.asarray(sample.labels)
         most = self.weights.size - 1
         if labels.shape != inputs.shape[:1] or labels.dtype.kind not in "iu":
@@ -335,6 +337,7 @@ class ProjectionModel:
         return np.hstack([inputs @ x.T, scalars]), u, labels.astype(np.int64)
 
     def _checked_point(self, point: Point) -> tuple[Array, Array]:
+        _validate.providing("point", point, "x", "s")
         x = _validate.finite("point.x", point.x, shape=(self.width, self.dimension))
         return x, _validate.finite("point.s", point.s, shape=self.scalars.shape)
 
@@ -372,7 +375,7 @@ class ProjectionModel:
         return replace(self, dimension=x.shape[1]), Point(x, s)
 
     def _checked_statistics(self, statistics: Statistics) -> Statistics:
-        m, R_perp, s = statistics
+        m, R_perp, s = _validate.instance("statistics", statistics, Statistics)
         return Statistics(
             _validate.finite("statistics.m", m, shape=(self.width, self.directions)),
             _validate.positive_semidefinite(
@@ -478,6 +481,7 @@ class ProjectionModel:
             S=self.scalars.size,
         )
         rule = default_rule(self.drift_dimension) if rule is None else rule
+        _validate.providing("rule", rule, "nodes", "weights")
         if rule.dim != self.drift_dimension:
             raise ValueError(
                 f"rule must have dimension k + K = {self.drift_dimension}, got {rule.dim}"

@@ -54,6 +54,8 @@ def run(
     snapshots: bool = False,
 ) -> Trajectory[Any]:
     """Run a chain from its start; as :func:`traindyn.sgd.direct.run`."""
+    # Compiled code takes a number of another byte order for another number.
+    step_size = _validate.positive("step_size", step_size)
     steps = whole_steps(times, step_size)
     generator = _validate.generator("rng", rng)
     path = _follow(
@@ -82,6 +84,8 @@ def run_replicas(
     snapshots: bool = False,
 ) -> Trajectory[Any]:
     """Run a chain for each replica; as :func:`traindyn.sgd.direct.run_replicas`."""
+    # Compiled code takes a number of another byte order for another number.
+    step_size = _validate.positive("step_size", step_size)
     steps = whole_steps(times, step_size)
     replicas = _validate.integer("replicas", replicas, least=1)
     lenient = _validate.choice("on_divergence", on_divergence, ("raise", "stop")) == "stop"

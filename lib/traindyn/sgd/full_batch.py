@@ -471,6 +471,8 @@ class _Store:
 
 
 def _checked(problem: MultiIndex, data: Data) -> tuple[Any, Any]:
+    _validate.unmasked("data.inputs", data.inputs)
+    _validate.unmasked("data.labels", data.labels)
     inputs, labels = np.asarray(data.inputs), np.asarray(data.labels)
     if inputs.dtype not in (np.float32, np.float64) or inputs.dtype != labels.dtype:
         raise ValueError(

@@ -87,6 +87,7 @@ def nodes(problem: Problem, rule: Rule) -> tuple[Sample, Array]:
     ValueError
         If `rule` does not have dimension d.
     """
+    _validate.providing("rule", rule, "nodes", "weights")
     if rule.dim != problem.dimension:
         raise ValueError(
             f"rule must have the dimension {problem.dimension} of the inputs, got {rule.dim}"

@@ -47,6 +47,7 @@ class Signs(NamedTuple):
 
 def node_probabilities(problem: KGaussianMixture, point: Point, rule: Rule) -> Array:
     """Softmax probabilities by class of the input and node, shape (k, n, k)."""
+    _validate.providing("rule", rule, "nodes", "weights")
     if rule.dim != problem.k:
         raise ValueError(
             f"rule must have the dimension k = {problem.k} of the logits, got {rule.dim}"

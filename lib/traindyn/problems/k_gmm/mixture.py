@@ -289,6 +289,7 @@ class KGaussianMixture:
 
     def loss(self, point: Point, sample: Sample) -> Array:
         """Cross-entropy of each draw (BGHJ (2.4)), without the ridge, shape (n,)."""
+        _validate.providing("sample", sample, "inputs", "labels")
         logits = self._logits(point, sample.inputs)
         labels = self._checked_labels(sample)
         top = logits.max(axis=1)
@@ -335,6 +336,7 @@ class KGaussianMixture:
         ValueError
             If the data are misshaped or not finite.
         """
+        _validate.providing("sample", sample, "inputs", "labels")
         probabilities = self.probabilities(point, sample.inputs)
         return Forward(probabilities, self._checked_labels(sample), sample.inputs)
 
@@ -356,6 +358,7 @@ class KGaussianMixture:
         return self.k
 
     def _logits(self, point: Point, inputs: ArrayLike) -> Array:
+        _validate.providing("point", point, "x")
         x = _validate.numeric("point.x", point.x, shape=(self.k, self.dimension))
         inputs = _validate.numeric("inputs", inputs, shape=(None, self.dimension))
         if inputs.shape[0] == 0:
@@ -369,6 +372,7 @@ class KGaussianMixture:
         return np.asarray(logits)
 
     def _checked_labels(self, sample: Sample) -> IntArray:
+        _validate.unmasked("sample.labels", sample.labels)
         labels = np.asarray(sample.labels)
         if labels.shape != (sample.inputs.shape[0],) or labels.dtype.kind not in "iu":
             raise ValueError(
@@ -383,6 +387,7 @@ class KGaussianMixture:
 
     def residual(self, point: Point, sample: Sample) -> Array:
         """Probabilities minus the indicator of the label of each draw, shape (n, k)."""
+        _validate.providing("sample", sample, "inputs", "labels")
         residual = self.probabilities(point, sample.inputs)
         labels = self._checked_labels(sample)
         residual[np.arange(labels.size), labels] -= 1.0
@@ -489,6 +494,7 @@ class KGaussianMixture:
             Quadrature for N(0, I_k); the same nodes serve every class.
         """
         statistics = checked(self, statistics, single=True)
+        _validate.providing("rule", rule, "nodes", "weights")
         if rule.nodes.shape[1] != self.k:
             raise ValueError(f"rule must have dimension {self.k}, got {rule.nodes.shape[1]}")
         parallel = self.coordinates(statistics.m)
@@ -664,6 +670,7 @@ def _checked_support(support: Any, k: int, dimension: int) -> IntArray:
 
 def checked_point(problem: KGaussianMixture, point: Point) -> Point:
     """Return a point if it is finite and fits the problem."""
+    _validate.providing("point", point, "x")
     return Point(_validate.finite("point.x", point.x, shape=(problem.k, problem.dimension)))
 
 

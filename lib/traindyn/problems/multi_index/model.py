@@ -304,6 +304,7 @@ class MultiIndex:
         if rule is None:
             smooth = self.target.gradient is not None
             rule = _loss_rule(dim, smooth)
+        _validate.providing("rule", rule, "nodes", "weights")
         if rule.dim != dim:
             raise ValueError(f"rule must have dimension {dim}, got {rule.dim}")
         z = rule.nodes[:, :k]

@@ -535,6 +535,7 @@ class SpikedTensor:
     # ------------------------------------------------------------------ checks
 
     def _checked_point(self, point: Point) -> Array:
+        _validate.providing("point", point, "x")
         return _validate.finite("point.x", point.x, shape=(self.dimension,))
 
     def _checked_tensors(self, tensors: ArrayLike) -> Array:
@@ -571,12 +572,12 @@ def _check_entries(count: int, dimension: int, order: int) -> None:
 
 
 def _arrays(statistics: Statistics) -> tuple[Array, Array]:
-    m, r2 = statistics
+    m, r2 = _validate.instance("statistics", statistics, Statistics)
     return np.asarray(m, dtype=np.float64), np.asarray(r2, dtype=np.float64)
 
 
 def _checked_scalars(statistics: Statistics) -> tuple[float, float]:
-    m, r2 = statistics
+    m, r2 = _validate.instance("statistics", statistics, Statistics)
     return _validate.number("m", m), _validate.non_negative("r2", r2)
 
 

@@ -379,6 +379,7 @@ class _Frame(NamedTuple):
 
 def _frame(problem: TwoLayerMixture, point: Point) -> _Frame:
     d, K = problem.centroids.shape[1], problem.width
+    _validate.providing("point", point, "v", "W")
     v = _validate.finite("point.v", point.v, shape=(K,))
     W = _validate.finite("point.W", point.W, shape=(K, None))
     n = W.shape[1]

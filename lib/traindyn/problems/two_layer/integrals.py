@@ -288,6 +288,7 @@ def step_covariance(
 
 def _frame(problem: TwoLayerMixture, statistics: Statistics) -> _Frame:
     width, signal = problem.width, problem.signal
+    _validate.providing("statistics", statistics, "v", "m", "R_perp")
     _validate.finite("statistics.v", statistics.v, shape=(width,))
     m = _validate.finite("statistics.m", statistics.m, shape=(width, signal))
     R_perp = _validate.finite("statistics.R_perp", statistics.R_perp, shape=(width, width))
@@ -321,6 +322,7 @@ def _default_rule(width: int) -> Rule:
 
 
 def _check_dimension(problem: TwoLayerMixture, rule: Rule) -> None:
+    _validate.providing("rule", rule, "nodes", "weights")
     if rule.dim != problem.width:
         raise ValueError(f"rule must have dimension {problem.width}, got {rule.dim}")
 

@@ -136,6 +136,7 @@ class TwoLayerMixture:
         weights = _validate.probability_vector("weights", self.weights)
         if weights.size != count:
             raise ValueError(f"weights must have {count} entries, as centroids, got {weights.size}")
+        _validate.unmasked("labels", self.labels)
         labels = np.asarray(self.labels)
         if labels.shape != (count,) or not np.isin(labels, (0, 1)).all():
             raise ValueError(f"labels must be {count} numbers 0 or 1, got {labels.tolist()}")
@@ -422,6 +423,9 @@ class TwoLayerMixture:
 
     def _signs(self, sample: Sample) -> Array:
         """Return 1 - 2 y of each draw: the error is this times sigma(this times o)."""
+        _validate.providing("sample", sample, "inputs", "labels")
+        _validate.unmasked("sample.labels", sample.labels)
+        _validate.unmasked("sample.inputs", sample.inputs)
         indices, inputs = np.asarray(sample.labels), np.asarray(sample.inputs)
         if indices.shape != inputs.shape[:1] or indices.dtype.kind not in "iu":
             raise ValueError(
