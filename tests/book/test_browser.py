@@ -329,7 +329,7 @@ FOLDED = {
     "errata": "slips",
     "limits": "needs-data-that-are-not-shipped",
     "performance": "catapults",
-    "breakdown": "the-tests",
+    "breakdown": "the-quick-book",
     "glossary": "c-to-d",
     "status": "run-times",
 }
