@@ -22,6 +22,8 @@ PAGES = stage.expected(ROOT)
 CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+#: What a slow machine may take to open a page.
+PATIENCE = 120_000  # milliseconds
 
 
 class Visit:
@@ -60,6 +62,7 @@ def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Ite
     """A fresh browser context; parameters are its size and colour scheme."""
     size, scheme = getattr(request, "param", (DESKTOP, "light"))
     context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
     yield Visit(context.new_page(), address)
     context.close()
 
