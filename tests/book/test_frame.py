@@ -297,6 +297,7 @@ BEYOND = """() => {
 def on_paper(browser: Browser, address: str, name: str) -> Page:
     """A page as it is printed by a reader who has chosen dark mode and to see code."""
     context = browser.new_context(viewport=PAPER, color_scheme="dark")
+    context.set_default_timeout(120_000)  # a slow machine takes its time
     page = context.new_page()
     page.goto(f"{address}/{name}.html?code", wait_until="networkidle")
     page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
