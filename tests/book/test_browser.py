@@ -148,7 +148,7 @@ def _found(results: AxeResults) -> list[str]:
 @pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
 def test_accessibility_of_code_and_formulas(visit: Visit) -> None:
     """The colours of code, or the drawing of formulas, could be what is not accessible."""
-    visit.open(f"{min(CHAPTERS)}.html?code")
+    visit.open("book/lazy-training/beyond.html?code")  # short: axe looks at each node
     assert visit.page.locator(".cell_input").first.is_visible()
     assert _found(Axe().run(visit.page, options={"resultTypes": ["violations"]})) == []
 
