@@ -36,7 +36,9 @@ def test_browser_keeps_to_the_policy(tmp_path: Path, browser: Any) -> None:
     (tmp_path / "beside.js").write_text("window.beside = true;", encoding="utf8")
     (tmp_path / "index.html").write_text('<meta http-equiv="Refresh" content="0">', "utf8")
     policy.put(tmp_path)
-    assert (tmp_path / "index.html").read_text("utf8").startswith('<meta http-equiv="Content-S')
+    index = (tmp_path / "index.html").read_text("utf8")
+    assert index.startswith('<meta http-equiv="Content-S')
+    assert hashed("window.pressed = 1 < 2") in index  # what another page holds, a search reads
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.click("button")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -51,13 +52,15 @@ class _Reader(HTMLParser):
         self._inside = False
 
 
-def policy(page: str) -> str:
+def policy(page: str, *, handlers: Iterable[str] = ()) -> str:
     """Return the policy of a page.
 
     Parameters
     ----------
     page : str
         Its HTML.
+    handlers : iterable of str
+        Handlers of events on other pages, which the page may hold too: a search reads them.
 
     Returns
     -------
@@ -70,12 +73,18 @@ def policy(page: str) -> str:
     >>> policy("<p>Text.</p>").split("; ")[-1]
     "script-src 'self'"
     """
+    reader = _read(page)
+    allowed = {*reader.handlers, *handlers}
+    sources = ["'self'", *(["'unsafe-hashes'"] if allowed else [])]
+    sources += sorted({_hash(text) for text in (*reader.scripts, *allowed)})
+    return "; ".join([*_RULES, f"script-src {' '.join(sources)}"])
+
+
+def _read(page: str) -> _Reader:
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    sources = ["'self'", *("'unsafe-hashes'" for _ in reader.handlers[:1])]
-    sources += sorted({_hash(text) for text in [*reader.scripts, *reader.handlers]})
-    return "; ".join([*_RULES, f"script-src {' '.join(sources)}"])
+    return reader
 
 
 def _hash(text: str) -> str:
@@ -91,10 +100,14 @@ def put(html: Path) -> None:
     html : Path
         Folder of the built site, changed in place.
     """
-    for page in html.rglob("*.html"):
-        if "_static" in page.parts:
-            continue
-        text = page.read_text(encoding="utf8")
-        line = f'<meta http-equiv="Content-Security-Policy" content="{policy(text)}">\n'
+    pages = {
+        path: path.read_text(encoding="utf8")
+        for path in html.rglob("*.html")
+        if "_static" not in path.parts
+    }
+    handlers = {handler for text in pages.values() for handler in _read(text).handlers}
+    for path, text in pages.items():
+        found = policy(text, handlers=handlers)
+        line = f'<meta http-equiv="Content-Security-Policy" content="{found}">\n'
         before, head, after = text.partition("<head>\n")
-        page.write_text(before + head + line + after if head else line + text, encoding="utf8")
+        path.write_text(before + head + line + after if head else line + text, encoding="utf8")
