@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -42,7 +43,7 @@ WORK = {
         r"|traindyn/(spectra/(?!film|network)|laws|effective|dmft|gaussian|kernels/(?!training|flow))"
         r"|traindyn/(relu|diffusion)\.py"
     ),
-    "checks": r"claimbook/(?!run|site|pages)",
+    "checks and ledger": r"claimbook/(?!run|site|pages)",
     "simulation": r"\((traindyn|companion|jax|jaxlib|joblib|optax)/",
     "pages": r"claimbook/(site|pages)|\((sphinx|docutils|jupyter_book|myst_nb|jinja2)/",
     "notebook": r"\((papermill|nbclient|nbformat|jupyter_client|jupytext|zmq|asyncio|IPython)/"
@@ -87,16 +88,21 @@ def table(raw: str, rate: int = RATE) -> dict[str, dict[str, float]]:
 
 
 def sample(command: list[str], raw: Path) -> dict[str, Any]:
-    """Run a command with all that it starts under py-spy."""
+    """Run a command with all that it starts under py-spy: seconds by the clock, and of processors.
+
+    The latter count py-spy too, and what it could not read.
+    """
     raw.parent.mkdir(parents=True, exist_ok=True)
     # py-spy follows what a Python process starts; make is none.
     call = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
     recorder = [str(Path(sys.executable).with_name("py-spy")), "record", "--subprocesses"]
     recorder += ["--nonblocking", "--rate", str(RATE), "--format", "raw", "--output", str(raw)]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*recorder, "--", sys.executable, "-c", call, *command], check=True)
-    wall = time.perf_counter() - start
-    return {"wall": round(wall, 1), "places": table(raw.read_text(encoding="utf8"))}
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    places = table(raw.read_text(encoding="utf8"))
+    return {"wall": round(wall, 1), "processors": round(busy, 1), "places": places}
 
 
 def main() -> None:
@@ -113,6 +119,7 @@ def main() -> None:
         "date": date.today().isoformat(),
         "cores": psutil.cpu_count(),
         "wall": found["wall"],
+        "processors": found["processors"],
         "places": {
             where: {kind: round(seconds, 1) for kind, seconds in sorted(kinds.items())}
             for where, kinds in sorted(found["places"].items())

@@ -88,7 +88,7 @@ def test_samples_count_for_the_innermost_work_and_for_their_chapter():
 def test_the_page_of_seconds_adds_up(tmp_path):
     """The first row is the sum of the others, and the busiest chapter comes before the rest."""
     places = {"one": {"drawing": 3.0}, "two": {"drawing": 4.0, "theory": 60.0}}
-    run = {"wall": 50.0, "cores": 2, "date": "2026-01-01", "places": places}
+    run = {"wall": 50.0, "processors": 72.0, "cores": 2, "date": "2026-01-01", "places": places}
     results = tmp_path / "breakdown.json"
     found = {"kinds": ["theory", "drawing"], "runs": {"the quick book": run}}
     results.write_text(json.dumps(found), encoding="utf8")
@@ -97,4 +97,4 @@ def test_the_page_of_seconds_adds_up(tmp_path):
     row = '<th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td>'
     shown = [row.format("all", 60, 7, 67), row.format("two", 60, 4, 64), row.format("one", 0, 3, 3)]
     assert [text.index(each) for each in shown] == sorted(text.index(each) for each in shown)
-    assert "1.1 minutes of one core" in text
+    assert "used 1.2 minutes of one core" in text and "account for 1.1 of" in text

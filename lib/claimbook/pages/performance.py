@@ -50,7 +50,8 @@ def write_breakdown(results: Path, output: Path) -> None:
     ----------
     results : Path
         ``benchmarks/breakdown.json``: `kinds` of work, and under `runs` for each run `wall`
-        seconds, `cores`, `date` and `places`: busy seconds by chapter or folder of tests and kind.
+        seconds, those of all `processors` together, `cores`, `date` and `places`: sampled seconds
+        by chapter or folder of tests and by kind.
     output : Path
         Page to write.
     """
