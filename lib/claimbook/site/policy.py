@@ -1,10 +1,10 @@
 """A content security policy for every page of a site.
 
 A page runs the scripts that lie beside it, and those that stand in it when the site is built, which
-the policy names by their hashes. It also allows the handlers of events that stand in any page of the
-site, since a search reads other pages. It runs nothing else and loads nothing from another host: a
-script that gets into a page by a text, a label or an address does not run. Styles may stand in a
-page: formulas and charts bring their own.
+the policy names by their hashes. It also allows the handlers of events that stand in any page of
+the site, since a search reads other pages. It runs nothing else and loads nothing from another
+host: a script that gets into a page by a text, a label or an address does not run. Styles may
+stand in a page: formulas and charts bring their own.
 """
 
 from __future__ import annotations
