@@ -71,7 +71,7 @@ def _busy(places: dict[str, dict[str, float]], kinds: list[str]) -> tuple[list[l
         **{name: places[name] for name in busiest},
     }
     rows = [
-        [name, *(f"{found.get(kind, 0):.0f}" for kind in kinds), f"{sum(found.values()):.0f}"]
+        [name, f"{sum(found.values()):.0f}", *(f"{found.get(kind, 0):.0f}" for kind in kinds)]
         for name, found in tables.items()
     ]
     return rows, sum(total.values())
