@@ -101,7 +101,7 @@ $(STAMPS): stamps
 
 $(NOTEBOOKS): $(B)/notebooks/%.ipynb: $(B)/stamps/%.json
 	@LOKY_MAX_CPU_COUNT=$(WORKERS) NUMBA_NUM_THREADS=$(WORKERS) \
-	  $(RUN).run.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED)
+	  $(RUN).run.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED) --stamp $<
 
 # The ledger names the commit it was made from; the file changes when the commit does.
 head:

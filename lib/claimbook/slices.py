@@ -207,8 +207,8 @@ def _is_stream(value: ast.expr) -> bool:
 
 def _parts(cells: Iterable[str]) -> list[_Part]:
     statements = [
-        (statement, _source(cell, statement))
-        for cell in cells
+        (statement, _source(lines, statement))
+        for cell, lines in ((cell, cell.encode().split(b"\n")) for cell in cells)
         for statement in ast.parse(cell).body
     ]
     parts = [_Part(statement, text, _names(statement, text)) for statement, text in statements]
@@ -259,8 +259,11 @@ def _backwards(parts: Sequence[_Part], wanting: set[int], late: set[str]) -> lis
     return kept[::-1]
 
 
-def _source(cell: str, statement: ast.stmt) -> str:
-    """Source of a statement with its decorators, which its segment leaves out."""
+def _source(lines: Sequence[bytes], statement: ast.stmt) -> str:
+    """Source of a statement of a cell, with the decorators that stand before its first line."""
     marks = getattr(statement, "decorator_list", [])
-    text = ast.get_source_segment(cell, statement) or ""
-    return "\n".join([*(f"@{ast.unparse(mark)}" for mark in marks), text])
+    # As `ast.get_source_segment`, which takes the whole cell apart for every statement.
+    rows = list(lines[statement.lineno - 1 : statement.end_lineno])
+    rows[-1] = rows[-1][: statement.end_col_offset]
+    rows[0] = rows[0][statement.col_offset :]
+    return "\n".join([*(f"@{ast.unparse(mark)}" for mark in marks), b"\n".join(rows).decode()])

@@ -51,6 +51,15 @@ def test_what_a_function_reads_may_change_below_it():
     assert needed(cells, ["ONE"]) == [*cells[:2], "table['x'] = 1", cells[3]]
 
 
+def test_statements_are_cut_where_they_end():
+    """Several could stand on a line, letters take two bytes, and decorators stand above."""
+    one = "λ = 'é'; x = f(λ); chapter.claim('ONE', x)"
+    function = "@cache\ndef f(a):\n    return a"
+    assert needed([function, one], ["ONE"]) == [
+        function, "λ = 'é'", "x = f(λ)", "chapter.claim('ONE', x)"
+    ]  # fmt: skip
+
+
 def test_evidence_needs_no_picture():
     """A figure more, drawn from numbers of its own, leaves what the claims rest on as it is."""
     picture = "own = np.random.default_rng(7)\ndots = own.normal(size=3)\nshow(dots)"

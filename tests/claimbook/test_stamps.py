@@ -134,6 +134,15 @@ def test_chapters_reach_the_rooms_they_name(root: Path) -> None:
             assert any(name.startswith(folder) for name in files), room
 
 
+def test_a_stamp_knows_the_library(root: Path, tmp_path: Path) -> None:
+    """A run could record another digest of the library than the page of runs compares with."""
+    name, library = chapters.chapters(root / "book")[0], root / "lib"
+    found = stamps.inputs(name, book=root / "book", root=library, shared=[root / "Makefile"])
+    stamps.update(tmp_path / "one.json", found)
+    text = (root / "book" / f"{name}.md").read_text(encoding="utf8")
+    assert stamps.recorded(tmp_path / "one.json", library) == stamps.library(text, library)
+
+
 def test_stamp_changes_only_with_its_content(tmp_path: Path) -> None:
     """An unchanged stamp could get a new time stamp, or a changed one keep the old."""
     stamp = tmp_path / "part" / "one.json"

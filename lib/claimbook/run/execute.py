@@ -89,6 +89,7 @@ def execute(
     seed: int = 1,
     build: Path = Path("_build"),
     root: Path = Path("lib"),
+    stamp: Path | None = None,
     report: Callable[[str], None] = print,
 ) -> float:
     """Run a chapter and write the executed notebook.
@@ -108,6 +109,8 @@ def execute(
         Folder for caches of compiled code.
     root : Path
         Source root of the library; the notebook records a digest of what the chapter reaches.
+    stamp : Path, optional
+        Stamp of the chapter, which saves reading the library for that digest.
     report : callable
         Receives lines of progress.
 
@@ -127,7 +130,10 @@ def execute(
         raise ValueError(f"profile must be one of {PROFILES}, got {profile!r}")
     notebook = read(source)
     report(f"{source}: running {len(notebook.cells) + 1} cells, profile {profile}, seed {seed}")
-    library = stamps.library(source.read_text(encoding="utf8"), root)
+    if stamp:
+        library = stamps.recorded(stamp, root)
+    else:
+        library = stamps.library(source.read_text(encoding="utf8"), root)
     start = time.perf_counter()
     with _environment(environment(build)):
         executed = _run(notebook, source, {"profile": profile, "seed": seed}, report)
@@ -328,6 +334,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", type=Path, default=Path("_build"), help="folder for caches")
     parser.add_argument("--root", type=Path, default=Path("lib"), help="source of the library")
+    parser.add_argument("--stamp", type=Path, help="of the chapter, see claimbook.run.stamps")
     options = parser.parse_args(arguments)
     # make stops its children with SIGTERM; the kernel has to be shut down all the same.
     signal.signal(signal.SIGTERM, _interrupt)
@@ -339,6 +346,7 @@ def main(arguments: list[str] | None = None) -> int:
             seed=options.seed,
             build=options.build,
             root=options.root,
+            stamp=options.stamp,
             report=lambda line: print(line, flush=True),
         )
     except ChapterError as error:

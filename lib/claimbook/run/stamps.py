@@ -334,6 +334,27 @@ def library(text: str, root: Path) -> str:
     return _digest(json.dumps(files, sort_keys=True).encode())
 
 
+def recorded(stamp: Path, root: Path) -> str:
+    """Short digest of the library files that a chapter can reach, from its stamp.
+
+    Parameters
+    ----------
+    stamp : Path
+        Written by :func:`update`; it has to be there.
+    root : Path
+        Source root of the library, as it was given to :func:`inputs`.
+
+    Returns
+    -------
+    str
+        As :func:`library` finds it, which has to parse every file.
+    """
+    below = f"{root.as_posix()}/"
+    known = json.loads(stamp.read_bytes())
+    files = {path.removeprefix(below): known[path] for path in known if path.startswith(below)}
+    return _digest(json.dumps(files, sort_keys=True).encode())
+
+
 def inputs(
     chapter: str,
     *,
