@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
+from formulas import without_formulas
 
 from claimbook.pages.parts import anchor
 from claimbook.registry import load_registry
@@ -294,9 +295,11 @@ BEYOND = """() => {
 }"""
 
 
-def on_paper(browser: Browser, address: str, name: str) -> Page:
+def on_paper(browser: Browser, address: str, name: str, *, formulas: bool = True) -> Page:
     """A page as it is printed by a reader who has chosen dark mode and to see code."""
     context = browser.new_context(viewport=PAPER, color_scheme="dark")
+    if not formulas:
+        without_formulas(context)
     context.set_default_timeout(120_000)  # a slow machine takes its time
     page = context.new_page()
     page.goto(f"{address}/{name}.html?code", wait_until="networkidle")
@@ -328,7 +331,7 @@ def test_paper_is_light_and_has_the_article_alone(
     browser: Browser, address: str, name: str
 ) -> None:
     """A dark page could be printed black, with side bars, buttons and dark figures."""
-    page = on_paper(browser, address, name)
+    page = on_paper(browser, address, name, formulas=False)
     gone = ".bd-sidebar-primary, .bd-sidebar-secondary, .td-one-code, .td-all-code, .copybtn"
     gone += ", .prev-next-area, .bd-header-article, .headerlink, img.only-dark"
     assert page.locator(gone).locator("visible=true").count() == 0

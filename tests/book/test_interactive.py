@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from formulas import without_formulas
 
 from traindyn import interactive
 
@@ -101,6 +102,7 @@ def opened(
     """The figure, opened as a file and offline; parameters are options of the browser."""
     options = {"viewport": DESKTOP, "color_scheme": "light"} | getattr(request, "param", {})
     context = browser.new_context(**options, offline=True)
+    without_formulas(context)
     yield Figure(context.new_page(), site / f"{name}.html", FIGURES[name])
     context.close()
 
@@ -202,6 +204,7 @@ def test_it_stands_still_when_vega_does_not_come_and_on_paper(
 ) -> None:
     """The still version could be hidden for good."""
     context = browser.new_context(viewport=DESKTOP, color_scheme="light")
+    without_formulas(context)
     page = context.new_page()
     page.route("**/vega.js", lambda route: route.abort())
     figure = Figure(page, site / f"{name}.html", FIGURES[name])
