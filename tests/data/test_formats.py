@@ -1,11 +1,20 @@
 """Readers refuse files of another form, and say which and why."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pytest
 
-from traindyn.data.formats import read_idx, read_matlab, read_records
+from traindyn.data.formats import (
+    Pictures,
+    read_attributes,
+    read_idx,
+    read_matlab,
+    read_partition,
+    read_records,
+    read_sparse,
+)
 
 
 def saved(folder, content):
@@ -39,6 +48,62 @@ def test_idx_of_another_form(tmp_path, content, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_idx(path, axes=1)
     assert str(path) in str(caught.value)
+
+
+def test_idx_need_not_be_compressed(tmp_path):
+    """As it is after decompression."""
+    content = bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 8])
+    np.testing.assert_array_equal(read_idx(saved(tmp_path, content), axes=1), [7, 8])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1 1:0.5 9:1\n", "must be a file of LIBSVM with 4 features"),
+        (b"one 1:0.5\n", "must be a file of LIBSVM with 4 features"),
+        (b"1 1:1.5\n", "must hold pixels from -1 to 1, got 0 to 1.5"),
+        (b"11 1:0.5\n", "must have labels from 1 to 10, got 11.0 to 11.0"),
+    ],
+)
+def test_sparse_file_of_another_form(tmp_path, content, message):
+    """Too many features, words, grey beyond white, no digit."""
+    with pytest.raises(ValueError, match=message):
+        read_sparse(saved(tmp_path, content), shape=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("2\nBald Old\na 1 -1\nb -1\n", "got the row 'b -1'"),
+        ("3\nBald Old\na 1 -1\nb -1 1\n", "must have 3 rows .* 2 marks, got 2 rows"),
+        ("", "attribute must be one of"),
+    ],
+)
+def test_attributes_of_another_form(tmp_path, content, message):
+    """A mark too few, a row too few, nothing at all."""
+    with pytest.raises(ValueError, match=message):
+        read_attributes(saved(tmp_path, content.encode()), "Bald")
+
+
+def test_a_file_without_a_part_is_named(tmp_path):
+    """Missing in the table, or of a part that is none."""
+    path = saved(tmp_path, b"a 0\nb 5\n")
+    np.testing.assert_array_equal(read_partition(path, ["a"]), [0])
+    for name, given in (("b", "'5'"), ("c", "None")):
+        with pytest.raises(ValueError, match=f"must give {name} the part 0, 1 or 2, got {given}"):
+            read_partition(path, ["a", name])
+
+
+def test_a_missing_picture_is_named(tmp_path, write):
+    """One that is not in the archive, and one that is no picture."""
+    path = saved(tmp_path, write.faces(np.zeros((1, 4, 4, 3), np.uint8)))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("text.jpg", b"no picture")
+    held = Pictures(path, ["img_align_celeba/000001.jpg", "text.jpg", "none.jpg"], (3, 2, 2))
+    assert held[np.array([0])].shape == (1, 3, 2, 2)
+    for row, name in ((1, "text.jpg"), (2, "none.jpg")):
+        with pytest.raises(ValueError, match=f"must hold the picture {name}"):
+            held[np.array([row])]
 
 
 def test_records_come_in_the_order_asked_for(tmp_path, write):

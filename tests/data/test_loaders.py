@@ -1,13 +1,27 @@
 """The data sets: tiny copies of the published files from a server, and scikit-learn's digits."""
 
+import errno
+import fcntl
+import gzip
 import hashlib
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from traindyn.data import cifar10, digits, files, mnist, svhn
+from traindyn.data import (
+    celeba,
+    cifar10,
+    digits,
+    fashion_mnist,
+    files,
+    mnist,
+    mnist_sample,
+    svhn,
+    usps,
+)
 from traindyn.data.files import Published
 
 OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -47,7 +61,49 @@ def test_svhn(served, contents, tmp_path):
     assert (found.shape, found.names) == ((3, 32, 32), tuple("0123456789"))
 
 
-@pytest.mark.parametrize("load", [mnist, cifar10, svhn])
+def test_fashion_mnist(served, contents, tmp_path):
+    """As MNIST, with names of clothes."""
+    found = fashion_mnist(classes=("t-shirt", "boot"), folder=tmp_path)
+    rows = np.isin(contents.labels, [0, 9])
+    np.testing.assert_array_equal(np.round(255 * found.pictures), contents.grey[rows])
+    np.testing.assert_array_equal(found.labels, [0, 1, 0])
+
+
+def test_usps(served, contents, tmp_path):
+    """Pixels from -1 to 1 and labels from 1 become pixels from 0 to 1 and digits."""
+    found = usps(folder=tmp_path)
+    np.testing.assert_allclose(255 * found.pictures, contents.small, atol=1e-3)
+    np.testing.assert_array_equal(found.labels, contents.labels)
+
+
+def test_celeba(served, contents, tmp_path):
+    """The middle squares of those of a part, with and without the attribute."""
+    place = tmp_path / "celeba"
+    place.mkdir()
+    for name in ("faces.zip", "list_attributes.txt", "list_partition.txt"):
+        shutil.copy(served.folder / name, place)
+    found = celeba(side=12, folder=tmp_path)
+    rows = [0, 1, 4, 5, 8, 9]
+    squares = contents.faces[rows, 4:16].transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(np.round(255 * found.pictures), squares)
+    np.testing.assert_array_equal(found.labels, [1, 0, 1, 0, 1, 0])
+    np.testing.assert_array_equal(celeba("Bald", part="test", folder=tmp_path).labels, [1, 0, 1])
+    assert celeba(side=6, samples=2, rng=1, folder=tmp_path).shape == (3, 6, 6)
+    with pytest.raises(
+        ValueError, match="attribute must be one of 'Bald', 'Eyeglasses', got 'Hat'"
+    ):
+        celeba("Hat", folder=tmp_path)
+
+
+def test_what_is_had_only_by_hand_says_so(served, tmp_path):
+    """The address is that of a page, and nothing is asked of it."""
+    with pytest.raises(ConnectionError, match=r"by hand only: see .*put list_attributes\.txt into"):
+        shutil.copy(served.folder / "faces.zip", tmp_path)
+        celeba(folder=tmp_path)
+    assert served.asked == []
+
+
+@pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, svhn, usps, celeba])
 def test_unknown_parts_are_refused(load, tmp_path):
     """Before anything is downloaded."""
     with pytest.raises(ValueError, match="part must be one of 'train', 'test', got 'all'"):
@@ -55,13 +111,84 @@ def test_unknown_parts_are_refused(load, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_downloads_once(served, tmp_path):
-    """The second call asks for nothing."""
+def test_downloads_once(served, tmp_path, capsys):
+    """The second call asks for nothing; the first says what is downloaded, and on what terms."""
     place = tmp_path / "new" / "folder"
     for _ in range(2):
-        cifar10(folder=place)
-    assert served.asked == ["/cifar.tar.gz"]
-    assert [path.name for path in place.iterdir()] == ["cifar.tar.gz"]
+        svhn(folder=place)
+    assert served.asked == ["/numbers.mat"]
+    assert [path.name for path in place.rglob("*")] == ["svhn", "numbers.mat"]
+    said = capsys.readouterr().out
+    assert said.count("SVHN: downloading 1 MB") == 1
+    assert "licence: for non-commercial use only; please cite Y. Netzer" in said
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("form", ["as published", "compressed anew", "raw"])
+def test_files_that_are_there_are_used(served, contents, tmp_path, monkeypatch, form, nested):
+    """In the folder named by the environment, together or apart, compressed or not."""
+    monkeypatch.setenv(files.FOLDER, str(tmp_path))
+    place = tmp_path / "mnist" if nested else tmp_path
+    place.mkdir(exist_ok=True)
+    for name in ("digits-images-ubyte.gz", "digits-labels-ubyte.gz"):
+        content = (served.folder / name).read_bytes()
+        if form == "compressed anew":
+            content = gzip.compress(gzip.decompress(content), compresslevel=1, mtime=7)
+        if form == "raw":
+            name, content = name.removesuffix(".gz"), gzip.decompress(content)
+        (place / name).write_bytes(content)
+    np.testing.assert_array_equal(mnist().labels, contents.labels)
+    assert served.asked == []
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-9], lambda c: c[:60] + b"?" + c[61:]])
+def test_a_damaged_compressed_file_is_replaced(served, contents, tmp_path, damage):
+    """Cut short or changed, it cannot be decompressed; the error must not be that of gzip."""
+    content = (served.folder / "digits-labels-ubyte.gz").read_bytes()
+    (tmp_path / "digits-labels-ubyte.gz").write_bytes(damage(gzip.compress(content)))
+    np.testing.assert_array_equal(mnist(folder=tmp_path).labels, contents.labels)
+
+
+def test_a_download_goes_on(served, contents, tmp_path):
+    """What was cut short is not downloaded again; the rest is asked for."""
+    whole = (served.folder / "numbers.mat").read_bytes()
+    for have in (len(whole) // 2, len(whole)):
+        part = tmp_path / str(have) / "svhn" / "numbers.mat.part"
+        part.parent.mkdir(parents=True)
+        part.write_bytes(whole[:have])
+        np.testing.assert_array_equal(svhn(folder=part.parents[1]).labels, contents.labels)
+        assert [path.name for path in part.parent.iterdir()] == ["numbers.mat"]
+
+
+def test_a_download_that_is_cut_short_is_kept(served, contents, tmp_path, monkeypatch):
+    """The server stops in the middle: an error, and what came stays under another name."""
+    whole, handler = (served.folder / "numbers.mat").read_bytes(), served.handler
+    monkeypatch.setattr(handler, "copyfile", lambda self, _, out: out.write(whole[:1000]))
+    monkeypatch.setattr(files, "_BLOCK", 100)
+    with pytest.raises(ConnectionError, match=r"numbers\.mat is needed, it is missing;"):
+        svhn(folder=tmp_path)
+    assert [path.name for path in (tmp_path / "svhn").iterdir()] == ["numbers.mat.part"]
+    np.testing.assert_array_equal(svhn(folder=tmp_path).labels, contents.labels)
+
+
+def test_two_may_download_at_once(served, contents, tmp_path):
+    """The second does not write into the file of the first, and needs no end of the first."""
+    (tmp_path / "svhn").mkdir()
+    with (tmp_path / "svhn" / "numbers.mat.part").open("ab") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        np.testing.assert_array_equal(svhn(folder=tmp_path).labels, contents.labels)
+
+
+def test_a_full_disk_is_named(served, tmp_path, monkeypatch):
+    """The error names the file that cannot be written, and none looks complete."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "_append", full)
+    with pytest.raises(OSError, match=r"svhn/numbers\.mat cannot be written: No space"):
+        svhn(folder=tmp_path)
+    assert not (tmp_path / "svhn" / "numbers.mat").exists()
 
 
 def test_a_damaged_file_is_replaced(served, contents, tmp_path):
@@ -75,60 +202,100 @@ def test_a_wrong_checksum_is_refused(served, tmp_path):
     (served.folder / "cifar.tar.gz").write_bytes(b"something else")
     with pytest.raises(ValueError, match=r"(?s)cifar\.tar\.gz.*does not match the known hash"):
         cifar10(folder=tmp_path / "here")
-    assert list((tmp_path / "here").iterdir()) == []
+    assert list((tmp_path / "here" / "cifar-10").iterdir()) == []
+
+
+def _other(monkeypatch, file):
+    """Have the archive of CIFAR-10 be another file."""
+    monkeypatch.setattr(files, "CIFAR10", files.CIFAR10._replace(files={"archive": file}))
 
 
 @pytest.mark.parametrize("present", [False, True])
 def test_without_a_network(served, tmp_path, monkeypatch, present):
     """The file, its address and the folder are in the message, and whether a wrong one is there."""
-    gone = Published("http://127.0.0.1:9/none.tar.gz", "0" * 64)
-    monkeypatch.setattr(files, "CIFAR10", gone)
+    gone = Published("http://127.0.0.1:9/none.tar.gz", "0" * 64, 1)
+    _other(monkeypatch, gone)
     if present:
         (tmp_path / gone.name).write_bytes(b"other")
     with pytest.raises(ConnectionError) as caught:
         cifar10(folder=tmp_path)
     message = str(caught.value)
-    assert str(tmp_path / "none.tar.gz") in message
+    assert str(tmp_path / "cifar-10" / "none.tar.gz") in message
     assert gone.address in message
-    assert f"put it into {tmp_path}" in message
+    assert f"put it into {tmp_path / 'cifar-10'}" in message
     assert ("has another checksum" in message, "it is missing" in message) == (present, not present)
 
 
 def test_a_missing_file_on_the_server(served, tmp_path, monkeypatch):
     """An address that no longer exists is no reason for another kind of error."""
-    other = Published(files.CIFAR10.address.replace("cifar", "moved"), "0" * 64)
-    monkeypatch.setattr(files, "CIFAR10", other)
+    address = files.CIFAR10.files["archive"].address.replace("cifar", "moved")
+    _other(monkeypatch, Published(address, "0" * 64, 1))
     with pytest.raises(ConnectionError, match="404"):
         cifar10(folder=tmp_path)
 
 
 def test_labels_and_images_must_match(served, write, contents, monkeypatch, tmp_path):
     """One label too few, or one that is no digit."""
-    images = files.MNIST["train"][0]
+    images = files.MNIST.files["train images"]
     for labels, message in (
         (contents.labels[:-1], "must hold 12 labels, got 11"),
         (contents.labels + 1, "must have labels from 0 to 9, got 1 to 10"),
     ):
         other = served.publish(f"labels-{labels.size}.gz", write.idx(labels))
-        monkeypatch.setattr(files, "MNIST", {"train": (images, other)})
+        pair = {"train images": images, "train labels": other}
+        monkeypatch.setattr(files, "MNIST", files.MNIST._replace(files=pair))
         with pytest.raises(ValueError, match=message):
             mnist(folder=tmp_path)
 
 
 def test_published_addresses_and_checksums():
     """Names of the files as published, each with a whole checksum and none twice."""
-    known = [*files.MNIST["train"], *files.MNIST["test"], files.CIFAR10, *files.SVHN.values()]
-    assert [file.name for file in known] == [
-        "train-images-idx3-ubyte.gz",
-        "train-labels-idx1-ubyte.gz",
-        "t10k-images-idx3-ubyte.gz",
-        "t10k-labels-idx1-ubyte.gz",
-        "cifar-10-binary.tar.gz",
-        "train_32x32.mat",
-        "test_32x32.mat",
+    sets = (
+        files.MNIST, files.FASHION_MNIST, files.CIFAR10, files.SVHN, files.USPS, files.CELEBA,
+    )  # fmt: skip
+    known = [file for data in sets for file in data.files.values()]
+    four = [
+        f"{part}-{what}-ubyte.gz"
+        for part in ("train", "t10k")
+        for what in ("images-idx3", "labels-idx1")
     ]
-    assert len({file.sha256 for file in known}) == len(known)
-    assert all(len(bytes.fromhex(file.sha256)) == hashlib.sha256().digest_size for file in known)
+    assert [file.name for file in known] == [
+        *four, *four, "cifar-10-binary.tar.gz", "train_32x32.mat", "test_32x32.mat", "usps.bz2",
+        "usps.t.bz2", "img_align_celeba.zip", "list_attr_celeba.txt", "list_eval_partition.txt",
+    ]  # fmt: skip
+    assert len({file.checksum for file in known}) == len(known)
+    for file in known:
+        kind, _, digest = file.checksum.rpartition(":")
+        assert len(bytes.fromhex(digest)) == hashlib.new(kind or "sha256").digest_size
+    assert len({data.folder for data in sets}) == len(sets)
+    assert all(data.licence and data.citation for data in sets)
+
+
+def test_the_sample_of_mnist():
+    """Four hundred and one hundred of each digit, with the brightness of the whole."""
+    for part, count in (("train", 400), ("test", 100)):
+        found = mnist_sample(part=part)
+        assert found.inputs.shape == (10 * count, 784)
+        np.testing.assert_array_equal(np.bincount(found.labels), count)
+        # Of all images for training the mean is .1307, the standard deviation .3081.
+        assert abs(found.inputs.mean() - 0.1307) < 0.01 and abs(found.inputs.std() - 0.3081) < 0.01
+    first = mnist_sample(samples=5).labels
+    np.testing.assert_array_equal(first, [5, 0, 4, 1, 9])  # as every tutorial shows them
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_the_sample_is_of_mnist(part):
+    """Every image of it, with its label, in the published order; where the whole is at hand."""
+    try:
+        whole = mnist(part=part)
+    except ConnectionError:
+        pytest.skip(f"MNIST is not at hand: {files.FOLDER} names no folder with it")
+    count = {"train": 400, "test": 100}[part]
+    firsts = [np.flatnonzero(whole.labels == k)[:count] for k in range(10)]
+    rows = np.sort(np.concatenate(firsts))
+    found = mnist_sample(part=part)
+    np.testing.assert_array_equal(found.labels, whole.labels[rows])
+    np.testing.assert_array_equal(found.inputs, whole.inputs[rows])
 
 
 def test_digits():

@@ -33,6 +33,9 @@ EXAMPLES = {
     "data.loaders.digits": lambda: {
         "classes": (3, 8), "samples": 5, "scale": "standard", "rng": 1,
     },
+    "data.loaders.mnist_sample": lambda: {
+        "part": "test", "classes": (3, 8), "samples": 5, "scale": "standard", "rng": 1,
+    },
     "figures.band": lambda: {
         "ax": AXES, "x": [0.0, 1.0], "mean": [1.0, 2.0], "error": [0.1, 0.2], "label": "run",
         "color": "red",
@@ -45,15 +48,14 @@ EXAMPLES = {
         "ax": AXES, "x": [0.0, 1.0], "y": [1.0, 2.0], "label": "theory",
     },
 }  # fmt: skip
+LOADERS = ("celeba", "cifar10", "fashion_mnist", "mnist", "svhn", "usps")
 _FILES = "needs files that are not shipped; its arguments go through `choose`"
 REASONS = {
     "data.files": "names and downloads published files",
     "data.formats": "readers of published files, called with what a format fixes",
     "data.images.Images": "a record of results",
     "data.images.Raw": "a record of what a file holds",
-    "data.loaders.cifar10": _FILES,
-    "data.loaders.mnist": _FILES,
-    "data.loaders.svhn": _FILES,
+    **{f"data.loaders.{name}": _FILES for name in LOADERS},
     "figures.Theme": "a record: the two themes are LIGHT and DARK",
     "figures.publish": "hands on what render made",
     "figures.render": "draws what the functions given to it draw",

@@ -263,7 +263,7 @@ def _data(folder: Path) -> set[Path]:
         path
         for path in folder.iterdir()
         if path.is_file()
-        and path.suffix in (".json", ".toml", ".csv", ".mplstyle")
+        and path.suffix in (".json", ".toml", ".csv", ".gz", ".mplstyle")
         and not path.name.endswith(".schema.json")  # says what is allowed, no more
     }
 

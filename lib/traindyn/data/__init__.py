@@ -1,13 +1,34 @@
-"""Image data sets with labels: scikit-learn's digits, MNIST, CIFAR-10 and SVHN.
+"""Image data sets with labels: digits, clothes, faces and other objects.
 
-:func:`~traindyn.data.loaders.digits` needs no network. The others are downloaded once, from where
-they are published or a copy named in :mod:`~traindyn.data.files`, and a file is read only if its
-SHA-256 checksum is the known one. All return :class:`Images`.
+:func:`~traindyn.data.loaders.digits` and :func:`~traindyn.data.loaders.mnist_sample`, 5000 images
+of MNIST, need no network. The others are downloaded once, from where
+they are published or a copy named in :mod:`~traindyn.data.files`, or are found in the folder that
+the environment variable ``TRAINDYN_DATA`` names; a file is read only if its checksum is the known
+one. All return :class:`Images`.
 
-The functions, not the import, need the extra ``data`` (pooch and scikit-learn).
+The functions, not the import, need the extra ``data`` (pooch and scikit-learn; Pillow for faces).
 """
 
 from traindyn.data.images import Images
-from traindyn.data.loaders import cifar10, digits, mnist, svhn
+from traindyn.data.loaders import (
+    celeba,
+    cifar10,
+    digits,
+    fashion_mnist,
+    mnist,
+    mnist_sample,
+    svhn,
+    usps,
+)
 
-__all__ = ["Images", "cifar10", "digits", "mnist", "svhn"]
+__all__ = [
+    "Images",
+    "celeba",
+    "cifar10",
+    "digits",
+    "fashion_mnist",
+    "mnist",
+    "mnist_sample",
+    "svhn",
+    "usps",
+]

@@ -6,6 +6,7 @@ import gzip
 import math
 import struct
 import tarfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import io
 
-__all__ = ["file_labels", "read_idx", "read_matlab", "read_records"]
+from traindyn import _validate
+from traindyn._types import Array
+from traindyn.data.files import GZIP, optional
+
+__all__ = [
+    "Pictures",
+    "file_labels",
+    "read_attributes",
+    "read_idx",
+    "read_matlab",
+    "read_partition",
+    "read_records",
+    "read_sparse",
+]
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Labels: TypeAlias = NDArray[np.int64]
@@ -23,7 +37,7 @@ _UNSIGNED_BYTE = 8
 
 
 def read_idx(path: Path, *, axes: int) -> Bytes:
-    """Read a compressed IDX file of bytes, the format of MNIST.
+    """Read an IDX file of bytes, compressed or not, the format of MNIST.
 
     The file starts with two zeros, the type and the number of axes, a byte each, then the lengths
     of the axes as big-endian 32-bit integers; the entries follow, last axis fastest.
@@ -31,7 +45,7 @@ def read_idx(path: Path, *, axes: int) -> Bytes:
     Parameters
     ----------
     path : Path
-        The file, compressed by gzip.
+        The file, perhaps compressed by gzip.
     axes : int
         How many there must be.
 
@@ -45,8 +59,9 @@ def read_idx(path: Path, *, axes: int) -> Bytes:
     ValueError
         If the file is not of this form.
     """
-    with gzip.open(path) as stream:
-        content = stream.read()
+    content = path.read_bytes()
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
     magic, wanted = content[:4], bytes([0, 0, _UNSIGNED_BYTE, axes])
     if magic != wanted:
         raise ValueError(f"{path} must start with {wanted.hex(' ')}, got {magic.hex(' ')}")
@@ -146,6 +161,162 @@ def read_matlab(path: Path, *, shape: tuple[int, int, int]) -> tuple[Bytes, Labe
         )
     labels = file_labels(path, marks, least=1, most=10) % 10
     return images.transpose(3, 2, 0, 1), labels
+
+
+def read_sparse(path: Path, *, shape: tuple[int, int]) -> tuple[Array, Labels]:
+    """Read a file of LIBSVM, the format in which USPS is handed on.
+
+    A line holds a label from 1 to 10, which stands for the digits 0 to 9, and the pixels that are
+    not zero, from -1 to 1, each after its place.
+
+    Parameters
+    ----------
+    path : Path
+        The file, perhaps compressed: then its name says how.
+    shape : tuple of int
+        Of one image: (height, width).
+
+    Returns
+    -------
+    pixels : ndarray, shape (n, height, width)
+        From 0 to 1.
+    labels : ndarray of int, shape (n,)
+        The digits.
+
+    Raises
+    ------
+    ValueError
+        If the file is not of this form.
+    """
+    size = math.prod(shape)
+    try:
+        found, marks = optional("sklearn.datasets").load_svmlight_file(str(path), n_features=size)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(
+            f"{path} must be a file of LIBSVM with {size} features: {error}"
+        ) from error
+    pixels = (found.toarray() + 1) / 2
+    if pixels.size and not (pixels.min() >= 0 and pixels.max() <= 1):
+        raise ValueError(
+            f"{path} must hold pixels from -1 to 1, got {2 * pixels.min() - 1:g} to "
+            f"{2 * pixels.max() - 1:g}"
+        )
+    return pixels.reshape(-1, *shape), file_labels(path, marks, least=1, most=10) - 1
+
+
+def read_attributes(path: Path, attribute: str) -> tuple[list[str], Labels]:
+    """Read who has an attribute from the table that comes with CelebA.
+
+    The first line holds the number of images, the second the names of the attributes, and every
+    other a file and 1 or -1 for each attribute.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    attribute : str
+        One of its names.
+
+    Returns
+    -------
+    names : list of str
+        Of the files.
+    labels : ndarray of int, shape (n,)
+        1 where the attribute is there, otherwise 0.
+
+    Raises
+    ------
+    ValueError
+        If the file is not of this form, or has no such attribute.
+    """
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    names = lines[1].split() if len(lines) > 1 else []
+    column = names.index(_validate.choice("attribute", attribute, tuple(names))) + 1
+    rows = [line.split() for line in lines[2:] if line.strip()]
+    wrong = next((row for row in rows if len(row) != len(names) + 1), None)
+    if wrong or lines[0].strip() != str(len(rows)):
+        raise ValueError(
+            f"{path} must have {lines[0].strip()} rows of a file and {len(names)} marks, got "
+            + (f"the row {' '.join(wrong)[:60]!r}" if wrong else f"{len(rows)} rows")
+        )
+    marks = np.array([row[column] == "1" for row in rows], dtype=np.int64)
+    return [row[0] for row in rows], marks
+
+
+def read_partition(path: Path, names: Sequence[str]) -> Labels:
+    """Read to which part of CelebA files belong: 0 for training, 1 validation, 2 testing.
+
+    Parameters
+    ----------
+    path : Path
+        A table with a file and its part in every line.
+    names : sequence of str
+        Files, in the order wanted.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If a file is missing, or its part is none of these.
+    """
+    rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    parts = {row[0]: row[1] for row in rows if len(row) == 2}
+    unknown = next((name for name in names if parts.get(name) not in ("0", "1", "2")), None)
+    if unknown:
+        raise ValueError(
+            f"{path} must give {unknown} the part 0, 1 or 2, got {parts.get(unknown)!r}"
+        )
+    return np.array([int(parts[name]) for name in names], dtype=np.int64)
+
+
+class Pictures:
+    """Pictures in a zip archive, decoded and shrunk when they are asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The archive.
+    members : sequence of str
+        The pictures, by their names in the archive.
+    shape : tuple of int
+        Of one picture after the middle square was cut out and shrunk: (3, side, side).
+    """
+
+    def __init__(self, path: Path, members: Sequence[str], shape: tuple[int, int, int]) -> None:
+        self._path, self._members = path, members
+        self.shape = (len(members), *shape)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Bytes:
+        """Decode some of them, shape (len(rows), 3, side, side).
+
+        Raises
+        ------
+        ValueError
+            If one is missing or no picture.
+        """
+        from PIL import Image
+
+        found = np.empty((len(rows), *self.shape[1:]), np.uint8)
+        side = self.shape[-1]
+        with zipfile.ZipFile(self._path) as archive:
+            for place, row in enumerate(rows):
+                name = self._members[row]
+                try:
+                    with archive.open(name) as stream, Image.open(stream) as picture:
+                        least = min(picture.size)
+                        left, top = ((length - least) // 2 for length in picture.size)
+                        square = picture.convert("RGB").resize(
+                            (side, side), box=(left, top, left + least, top + least)
+                        )
+                except (KeyError, OSError) as error:
+                    raise ValueError(
+                        f"{self._path} must hold the picture {name}: {error}"
+                    ) from error
+                found[place] = np.asarray(square).transpose(2, 0, 1)
+        return found
 
 
 def file_labels(path: Path, marks: NDArray[Any], *, least: int, most: int) -> Labels:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from traindyn import _validate
 from traindyn._types import RNG, Array
+from traindyn.data.formats import Pictures
 
 __all__ = ["Images", "Raw", "Scale", "choose"]
 
@@ -86,7 +87,7 @@ class Raw:
 
     Attributes
     ----------
-    pixels : ndarray, shape (n, ...)
+    pixels : ndarray, shape (n, ...), or Pictures
         From 0 to `top`.
     labels : ndarray of int, shape (n,)
         Positions in `names`.
@@ -95,7 +96,7 @@ class Raw:
         The largest value a pixel can have.
     """
 
-    pixels: NDArray[Any]
+    pixels: NDArray[Any] | Pictures
     labels: NDArray[np.int64]
     names: tuple[str, ...]
     top: int = 255

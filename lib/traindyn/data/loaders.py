@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from os import PathLike
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,18 +13,34 @@ import numpy as np
 from traindyn import _validate
 from traindyn._types import RNG
 from traindyn.data import files
-from traindyn.data.formats import file_labels, read_idx, read_matlab, read_records
+from traindyn.data.formats import (
+    Bytes,
+    Labels,
+    Pictures,
+    file_labels,
+    read_attributes,
+    read_idx,
+    read_matlab,
+    read_partition,
+    read_records,
+    read_sparse,
+)
 from traindyn.data.images import Images, Raw, Scale, choose
 
-__all__ = ["cifar10", "digits", "mnist", "svhn"]
+__all__ = ["celeba", "cifar10", "digits", "fashion_mnist", "mnist", "mnist_sample", "svhn", "usps"]
 
 Split = Literal["train", "test"]
 ClassNames: TypeAlias = Sequence[int | str]
 Folder: TypeAlias = str | PathLike[str]
 
+#: The files of `mnist_sample`.
+_HERE = Path(__file__).parent
 _DIGITS = tuple("0123456789")
 _OBJECTS = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+_CLOTHES = (
+    "t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot",
 )  # fmt: skip
 _COLOUR = (3, 32, 32)
 
@@ -97,8 +114,9 @@ def mnist(
     classes, samples, scale, rng
         As in :func:`digits`.
     folder : path, optional
-        Where the files are, or are put after the download (11 MB); the cache folder of the
-        system unless given.
+        Where the files are, or are put after the download (12 MB). Unless given, the folder that
+        the environment variable ``TRAINDYN_DATA`` names, or the cache folder of the system; see
+        :func:`~traindyn.data.files.fetch`.
 
     Raises
     ------
@@ -106,17 +124,180 @@ def mnist(
         As in :func:`digits`, and if a file is not the published one.
     ConnectionError
         If a file is missing and cannot be downloaded.
+    OSError
+        If it cannot be written.
     ImportError
         If pooch is missing.
     """
+    raw = _pair(files.MNIST, part, folder, _DIGITS)
+    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+
+
+def mnist_sample(
+    *,
+    part: Split = "train",
+    classes: ClassNames | None = None,
+    samples: int | None = None,
+    scale: Scale = "unit",
+    rng: RNG | None = None,
+) -> Images:
+    """Return 5000 images of MNIST, which come with the library.
+
+    They are the first 400 of each digit among the images for training and the first 100 of each
+    among those for testing, as published; their licence is CC BY-SA 3.0.
+
+    Parameters
+    ----------
+    part : {'train', 'test'}
+        Images for training or for testing.
+    classes, samples, scale, rng
+        As in :func:`digits`.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`digits`.
+
+    Examples
+    --------
+    >>> from traindyn.data import mnist_sample
+    >>> found = mnist_sample(part="test", classes=(0, 2), samples=50, rng=1)
+    >>> found.inputs.shape, found.names
+    ((50, 784), ('0', '2'))
+    """
     _part(part)
-    images, marks = (files.fetch(file, folder) for file in files.MNIST[part])
+    images, marks = (_HERE / f"mnist-{part}-{what}.gz" for what in ("images", "labels"))
+    raw = Raw(*_paired(images, marks), _DIGITS)
+    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+
+
+def fashion_mnist(
+    *,
+    part: Split = "train",
+    classes: ClassNames | None = None,
+    samples: int | None = None,
+    scale: Scale = "unit",
+    rng: RNG | None = None,
+    folder: Folder | None = None,
+) -> Images:
+    """Return pictures of clothes, 28 x 28 pixels: 60000 for training, 10000 for testing.
+
+    Parameters
+    ----------
+    part : {'train', 'test'}
+        Images for training or for testing, as published.
+    classes, samples, scale, rng
+        As in :func:`digits`.
+    folder : path, optional
+        As in :func:`mnist` (31 MB).
+
+    Raises
+    ------
+    ValueError, ConnectionError, OSError, ImportError
+        As in :func:`mnist`.
+    """
+    raw = _pair(files.FASHION_MNIST, part, folder, _CLOTHES)
+    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+
+
+def usps(
+    *,
+    part: Split = "train",
+    classes: ClassNames | None = None,
+    samples: int | None = None,
+    scale: Scale = "unit",
+    rng: RNG | None = None,
+    folder: Folder | None = None,
+) -> Images:
+    """Return digits of envelopes, 16 x 16 pixels: 7291 for training, 2007 for testing.
+
+    Parameters
+    ----------
+    part : {'train', 'test'}
+        Images for training or for testing, as published.
+    classes, samples, scale, rng
+        As in :func:`digits`.
+    folder : path, optional
+        As in :func:`mnist` (9 MB).
+
+    Raises
+    ------
+    ValueError, ConnectionError, OSError, ImportError
+        As in :func:`mnist`.
+    """
+    _part(part)
+    pixels, labels = read_sparse(files.fetch(files.USPS, part, folder), shape=(16, 16))
+    raw = Raw(pixels, labels, _DIGITS, top=1)
+    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+
+
+def celeba(
+    attribute: str = "Eyeglasses",
+    *,
+    side: int = 32,
+    part: Split = "train",
+    classes: ClassNames | None = None,
+    samples: int | None = None,
+    scale: Scale = "unit",
+    rng: RNG | None = None,
+    folder: Folder | None = None,
+) -> Images:
+    """Return faces in colour, with or without something: 162770 for training, 19962 for testing.
+
+    The middle square of each picture, 178 pixels wide, is shrunk.
+
+    Parameters
+    ----------
+    attribute : str
+        One of the forty of the data set.
+    side : int
+        Pixels in a row of an image; at most 178.
+    part : {'train', 'test'}
+        Images for training or for testing, as published.
+    classes : sequence of int or str, optional
+        ``("no", "yes")`` unless given.
+    samples, scale, rng
+        As in :func:`digits`. Only images that are chosen are decoded, a thousand in some seconds.
+    folder : path, optional
+        As in :func:`mnist`, but the files (1.5 GB) can be downloaded by hand only: see
+        :data:`~traindyn.data.files.CELEBA`.
+
+    Raises
+    ------
+    ValueError, ConnectionError
+        As in :func:`mnist`, and if there is no such attribute.
+    """
+    _part(part)
+    side = _validate.integer("side", side, least=1, most=178)
+    archive, table, parts = (
+        files.fetch(files.CELEBA, key, folder) for key in ("images", "attributes", "partition")
+    )
+    names, labels = read_attributes(table, attribute)
+    kept = np.flatnonzero(read_partition(parts, names) == {"train": 0, "test": 2}[part])
+    members = [f"img_align_celeba/{names[k]}" for k in kept]
+    pictures = Pictures(archive, members, (3, side, side))
+    return choose(
+        Raw(pictures, file_labels(table, labels[kept], least=0, most=1), ("no", "yes")),
+        classes=classes, samples=samples, scale=scale, rng=rng,
+    )  # fmt: skip
+
+
+def _pair(data: files.DataSet, part: Split, folder: Folder | None, names: tuple[str, ...]) -> Raw:
+    """Read images and labels from two files."""
+    _part(part)
+    images, marks = (files.fetch(data, f"{part} {what}", folder) for what in ("images", "labels"))
+    return Raw(*_paired(images, marks), names)
+
+
+@lru_cache(maxsize=4)
+def _paired(images: Path, marks: Path) -> tuple[Bytes, Labels]:
+    """Read files that were checked, once: a chapter draws from them hundreds of times."""
     pixels = read_idx(images, axes=3)
     labels = file_labels(marks, read_idx(marks, axes=1), least=0, most=9)
     if len(pixels) != len(labels):
         raise ValueError(f"{marks} must hold {len(pixels)} labels, got {len(labels)}")
-    raw = Raw(pixels, labels, _DIGITS)
-    return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
+    labels.setflags(write=False)
+    return pixels, labels
 
 
 def cifar10(
@@ -148,13 +329,13 @@ def cifar10(
 
     Raises
     ------
-    ValueError, ConnectionError, ImportError
+    ValueError, ConnectionError, OSError, ImportError
         As in :func:`mnist`.
     """
     _part(part)
     batches = ["test_batch"] if part == "test" else [f"data_batch_{k}" for k in range(1, 6)]
     members = [f"cifar-10-batches-bin/{batch}.bin" for batch in batches]
-    archive = files.fetch(files.CIFAR10, folder)
+    archive = files.fetch(files.CIFAR10, "archive", folder)
     pixels, labels = read_records(archive, members, shape=_COLOUR, classes=len(_OBJECTS))
     raw = Raw(pixels, labels, _OBJECTS)
     return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
@@ -187,11 +368,11 @@ def svhn(
 
     Raises
     ------
-    ValueError, ConnectionError, ImportError
+    ValueError, ConnectionError, OSError, ImportError
         As in :func:`mnist`.
     """
     _part(part)
-    pixels, labels = read_matlab(files.fetch(files.SVHN[part], folder), shape=_COLOUR)
+    pixels, labels = read_matlab(files.fetch(files.SVHN, part, folder), shape=_COLOUR)
     raw = Raw(pixels, labels, _DIGITS)
     return choose(raw, classes=classes, samples=samples, scale=scale, rng=rng)
 
