@@ -29,7 +29,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-import traindyn
+from traindyn import __version__
 
 T = TypeVar("T")
 
@@ -327,12 +327,12 @@ def _unpacked(packed: bytes) -> Any:
 def versions() -> dict[str, str]:
     """Return what has to agree between two processes that compute the same numbers."""
     digest = hashlib.sha256()
-    folder = Path(traindyn.__file__).parent
+    folder = Path(__file__).parent
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     found = {
         "Python": ".".join(map(str, sys.version_info[:2])),
-        "traindyn": f"{traindyn.__version__} of source {digest.hexdigest()[:12]}",
+        "traindyn": f"{__version__} of source {digest.hexdigest()[:12]}",
     }
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):

@@ -132,6 +132,9 @@ def test_chapters_reach_the_rooms_they_name(root: Path) -> None:
         for room in rooms & {f"traindyn.{name}" for name in ("spectra", "sgd", "problems", "laws")}:
             folder = f"{room.replace('.', '/')}/"
             assert any(name.startswith(folder) for name in files), room
+        # Only what names the data sets reaches them: no room may import the whole library.
+        if "traindyn/data/loaders.py" in files:
+            assert any(f"{name}.".startswith("traindyn.data.") for name in rooms), chapter
 
 
 def test_a_stamp_knows_the_library(root: Path, tmp_path: Path) -> None:
