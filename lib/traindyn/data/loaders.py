@@ -259,8 +259,8 @@ def celeba(
     samples, scale, rng
         As in :func:`digits`. Only images that are chosen are decoded, a thousand in some seconds.
     folder : path, optional
-        As in :func:`mnist`, but the files (1.5 GB) can be downloaded by hand only: see
-        :data:`~traindyn.data.files.CELEBA`.
+        As in :func:`mnist`, but the files (1.5 GB) can be downloaded by hand only; the error says
+        where they are and where they belong.
 
     Raises
     ------
