@@ -61,7 +61,9 @@ class Visit:
         """Go to a page and wait until it is quiet and, unless nobody looks, typeset."""
         if not typeset:
             without_formulas(self.page)
-        self.page.goto(f"{self._address}/{name}", wait_until=until)
+        # The network can be idle for a while before a busy machine has the whole page.
+        self.page.goto(f"{self._address}/{name}", wait_until="load")
+        self.page.wait_for_load_state(until)
         if typeset:
             self.page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
 
@@ -343,8 +345,7 @@ def test_search_explains_words(visit: Visit) -> None:
     assert visit.page.locator("#term-catapult").count() == 1
     visit.open("search.html?q=own+model", until="load")
     visit.page.locator(FOUND).first.wait_for()
-    titles = visit.page.locator(FOUND).all_inner_texts()
-    assert not all(title.startswith("OWN") for title in titles)
+    assert "/your-own-model.html#" in (visit.page.locator(FOUND).first.get_attribute("href") or "")
 
 
 RESULTS = ("ledger", "statements", "errata", "figures", "limits")

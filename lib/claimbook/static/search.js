@@ -157,7 +157,8 @@
       ...claim.terms.map((term) => [term, 4]),
       [claim.number, 3],
       [claim.text, 2],
-      [claim.id, 1],
+      /* Without the key of its source: OWN would be found by whoever has a model of their own. */
+      [claim.id.replace(/^[^-]*-/, ""), 1],
       [index.chapters[claim.chapter], 1],
       [claim.functions.join(" "), .5],
     ]));
