@@ -76,7 +76,7 @@ def test_sparse_file_of_another_form(tmp_path, content, message):
     [
         ("2\nBald Old\na 1 -1\nb -1\n", "got the row 'b -1'"),
         ("3\nBald Old\na 1 -1\nb -1 1\n", "must have 3 rows .* 2 marks, got 2 rows"),
-        ("", "attribute must be one of"),
+        ("", "must begin with a number of images and names of attributes, got 0 lines"),
     ],
 )
 def test_attributes_of_another_form(tmp_path, content, message):

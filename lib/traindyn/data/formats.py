@@ -230,7 +230,12 @@ def read_attributes(path: Path, attribute: str) -> tuple[list[str], Labels]:
         If the file is not of this form, or has no such attribute.
     """
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    names = lines[1].split() if len(lines) > 1 else []
+    if len(lines) < 2:
+        raise ValueError(
+            f"{path} must begin with a number of images and names of attributes, "
+            f"got {len(lines)} lines"
+        )
+    names = lines[1].split()
     column = names.index(_validate.choice("attribute", attribute, tuple(names))) + 1
     rows = [line.split() for line in lines[2:] if line.strip()]
     wrong = next((row for row in rows if len(row) != len(names) + 1), None)
