@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from formulas import without_formulas
+from pages import open_quietly, without_formulas
 
 from claimbook.run import chapters
 from claimbook.site import stage
@@ -61,9 +61,10 @@ class Visit:
         """Go to a page and wait until it is quiet and, unless nobody looks, typeset."""
         if not typeset:
             without_formulas(self.page)
-        # The network can be idle for a while before a busy machine has the whole page.
-        self.page.goto(f"{self._address}/{name}", wait_until="load")
-        self.page.wait_for_load_state(until)
+        if until == "load":
+            self.page.goto(f"{self._address}/{name}", wait_until="load")
+        else:
+            open_quietly(self.page, f"{self._address}/{name}")
         if typeset:
             self.page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
 

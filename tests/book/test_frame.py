@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from formulas import without_formulas
+from pages import open_quietly, without_formulas
 
 from claimbook.pages.parts import anchor
 from claimbook.registry import load_registry
@@ -238,15 +238,14 @@ def test_absent_page_works_at_any_depth(browser: Browser, published: str, place:
     page = context.new_page()
     failed: list[str] = []
     page.on("response", lambda r: failed.append(r.url) if r.status >= 400 else None)
-    page.goto(f"{published}/{place}", wait_until="networkidle")
+    open_quietly(page, f"{published}/{place}")
     assert failed == [f"{published}/{place}"]
     assert "no such page" in page.locator("article h1").inner_text()
     found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
     page.locator("article a", has_text="home page").click()
     page.wait_for_url(f"{published}/{TOC['root']}.html")
-    page.goto(f"{published}/{place}")
-    page.wait_for_load_state("networkidle")
+    open_quietly(page, f"{published}/{place}")
     page.locator(".bd-sidebar-primary button.search-button-field").click()
     page.locator("#pst-search-dialog input[type=search]").fill("catapult")
     page.keyboard.press("Enter")
@@ -259,7 +258,7 @@ def test_absent_page_works_under_its_name(browser: Browser, address: str) -> Non
     page = browser.new_page()
     failed: list[str] = []
     page.on("response", lambda r: failed.append(r.url) if r.status >= 400 else None)
-    page.goto(f"{address}/404.html", wait_until="networkidle")
+    open_quietly(page, f"{address}/404.html")
     assert page.locator("article h1").evaluate("h => getComputedStyle(h).fontSize") != "32px"
     page.locator("article a", has_text="home page").click()
     page.wait_for_url(f"{address}/{TOC['root']}.html")
@@ -302,7 +301,7 @@ def on_paper(browser: Browser, address: str, name: str, *, formulas: bool = True
         without_formulas(context)
     context.set_default_timeout(120_000)  # a slow machine takes its time
     page = context.new_page()
-    page.goto(f"{address}/{name}.html?code", wait_until="networkidle")
+    open_quietly(page, f"{address}/{name}.html?code")
     page.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
     page.emulate_media(media="print", color_scheme="dark")
     return page

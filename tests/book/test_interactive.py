@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from formulas import without_formulas
+from pages import without_formulas
 
 from traindyn import interactive
 

@@ -1,4 +1,4 @@
-"""Pages whose formulas nobody looks at."""
+"""How tests open the pages of the built site."""
 
 from __future__ import annotations
 
@@ -26,3 +26,18 @@ def without_formulas(pages: Page | BrowserContext) -> None:
         "**/mathjax/*.js*",
         lambda route: route.fulfill(content_type="text/javascript", body=_LETTERS),
     )
+
+
+def open_quietly(page: Page, address: str) -> None:
+    """Go to a page and wait until the network is idle.
+
+    Parameters
+    ----------
+    page : Page
+        Where it is opened.
+    address : str
+        Of what is opened.
+    """
+    # The network can be idle for a while before a busy machine has the whole page.
+    page.goto(address, wait_until="load")
+    page.wait_for_load_state("networkidle")
