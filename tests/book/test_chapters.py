@@ -39,6 +39,12 @@ def test_no_line_of_text_is_lost(notebook: NotebookNode) -> None:
     assert not re.findall(r"^%.*", "\n".join(texts), re.MULTILINE)
 
 
+def test_no_sentence_becomes_a_list(notebook: NotebookNode) -> None:
+    """A number with a full stop, or a dash, at the beginning of a line would break a paragraph."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert not re.findall(r"^[A-Za-z$`*(].*\n(?:1[.)]|[-+*]) .*", "\n".join(texts), re.MULTILINE)
+
+
 def test_a_chapter_opens_with_its_main_picture(notebook: NotebookNode) -> None:
     """It is one of its figures, which the site puts behind the question."""
     assert notebook.metadata.get("picture") in re.findall(
