@@ -11,14 +11,19 @@ from traindyn.catapults import TwoLayerModel, critical_step, train
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 10)), RNG.standard_normal(60)
 START = TwoLayerModel.initial(32, 10, rng=1)
+#: Fewer examples than inputs: steps are made in combinations of the examples.
+WIDE, SIGNS = RNG.standard_normal((30, 200)), RNG.standard_normal(30)
+FAR = TwoLayerModel.initial(32, 200, rng=2)
 DEEP, TEN = deep.perceptron([10, 16, 16, 1]), deep.perceptron([10, 16, 3])
 WEIGHTS = DEEP.initial(rng=0)
 MODELS = {
-    "network": (TwoLayerModel(START), START, Y),
-    "quadratic": (TwoLayerModel(START, "quadratic"), START, Y),
-    "deep": (DEEP, WEIGHTS, Y),
-    "several outputs": (TEN, TEN.initial(rng=3), RNG.standard_normal((60, 3))),
-    "Taylor": (TaylorModel(DEEP, WEIGHTS), WEIGHTS, Y),
+    "network": (TwoLayerModel(START), START, X, Y),
+    "quadratic": (TwoLayerModel(START, "quadratic"), START, X, Y),
+    "network, few examples": (TwoLayerModel(FAR), FAR, WIDE, SIGNS),
+    "quadratic, few examples": (TwoLayerModel(FAR, "quadratic"), FAR, WIDE, SIGNS),
+    "deep": (DEEP, WEIGHTS, X, Y),
+    "several outputs": (TEN, TEN.initial(rng=3), X, RNG.standard_normal((60, 3))),
+    "Taylor": (TaylorModel(DEEP, WEIGHTS), WEIGHTS, X, Y),
 }
 
 
@@ -36,12 +41,12 @@ class Single:
 
 def both(name, ratio, **options):
     """Train with and without stretches, the step size falling on the way."""
-    model, start, labels = MODELS[name]
-    top = critical_step(model, start, model.prepare(X))
+    model, start, inputs, labels = MODELS[name]
+    top = critical_step(model, start, model.prepare(inputs))
     schedule = [(0, ratio * top), (22, 0.7 * ratio * top)]
     return [
-        train(each, start, X, labels, step_size=schedule, steps=53, every=5,
-              validation=(X[:9], labels[:9]), **options)
+        train(each, start, inputs, labels, step_size=schedule, steps=53, every=5,
+              validation=(inputs[:9], labels[:9]), **options)
         for each in (model, Single(model))
     ]  # fmt: skip
 
@@ -77,7 +82,7 @@ def test_divergence_ends_at_the_same_step(name, batch):
 
 def test_the_weights_given_are_left_alone():
     """Those at the start are the caller's."""
-    for name, (_, start, _) in MODELS.items():
+    for name, (_, start, _, _) in MODELS.items():
         before = [np.array(w) for w in start]
         both(name, 0.5)
         for one, other in zip(start, before):
