@@ -31,7 +31,7 @@ from claimbook.registry import (
     load_registry,
     schema_faults,
 )
-from claimbook.render import WORDS, excludes
+from claimbook.render import PANEL_WORDS, WORDS, excludes
 from claimbook.statements import Statement
 from claimbook.verdict import Record, faults
 
@@ -383,6 +383,9 @@ def _print_claim(console: Console, claim: Claim) -> None:
         if getattr(claim, name):
             title = name.replace("_", " ")
             console.print(Text(f"{title}: {' '.join(getattr(claim, name).split())}"))
+    for panel in claim.panels:
+        here = panel.ours or "not run"
+        console.print(Text(f"panel {panel.panel}: {PANEL_WORDS[panel.finding]}. {here}"))
 
 
 def _print_verdict(

@@ -21,8 +21,10 @@ from claimbook import seeds
 from claimbook.files import write
 from claimbook.registry import (
     FINDINGS,
+    PANEL_FINDINGS,
     Claim,
     ClaimError,
+    Panel,
     Registry,
     load_registry,
     schema,
@@ -297,6 +299,7 @@ def build(claims: Path, notebooks: Path, *, profile: str, seed: int, out: Path) 
 def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> dict[str, Any]:
     records = [reading.records[claim.id] for claim in registry]
     counts = Counter(record.verdict for record in records)
+    panels = Counter(panel.finding for claim in registry for panel in claim.panels)
     used = {claim.source for claim in registry}
     return {
         "schema": schema("ledger")["properties"]["schema"]["const"],
@@ -309,6 +312,7 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
         "false_alarm_total": _total(reading, "false_alarm"),
         "false_pass_total": _total(reading, "false_pass"),
         "counts": {finding: counts[finding] for finding in FINDINGS},
+        "panels": {finding: panels[finding] for finding in PANEL_FINDINGS},
         "chapters": [
             {
                 "chapter": chapter,
@@ -364,7 +368,14 @@ def _entry(claim: Claim, record: Record) -> dict[str, Any]:
             entry[name] = getattr(claim, name)
     if claim.terms:
         entry["terms"] = list(claim.terms)
+    if claim.panels:
+        entry["panels"] = [_panel(panel) for panel in claim.panels]
     return entry
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    found = {**asdict(panel), "checks": list(panel.checks)}
+    return {key: value for key, value in found.items() if value}
 
 
 def _slug(label: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -23,6 +23,9 @@ Matters = Literal["number", "slip"]
 FINDINGS: tuple[Finding, ...] = get_args(Finding)
 PRINTED_MUST_FAIL: tuple[Finding, ...] = ("corrected", "false")
 UNSETTLED: tuple[Finding, ...] = ("partial", "data")
+#: What is said of a panel: a finding, or that it is open, not run or run and not decided.
+PanelFinding = Finding | Literal["open"]
+PANEL_FINDINGS: tuple[PanelFinding, ...] = (*FINDINGS, "open")
 _TEXTS = (
     "statement",
     "printed",
@@ -37,6 +40,29 @@ _TEXTS = (
 
 class ClaimError(ValueError):
     """A claim, its evidence or the registry is not in order; the message says where."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a figure or a table: what the source shows there, and what was run for it.
+
+    Attributes
+    ----------
+    panel : str
+        Its name in the source.
+    setting, ours : str
+        What the source ran, and what a chapter does; the latter is empty if it does nothing.
+    finding : str
+        One of :data:`PANEL_FINDINGS`.
+    checks : tuple of str
+        Names of the checks of the claim that decide it; none if it is open.
+    """
+
+    panel: str
+    setting: str
+    finding: PanelFinding
+    ours: str = ""
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +85,7 @@ class Claim:
     not_tested: str = ""
     credit: str = ""
     terms: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,10 +193,7 @@ def load_registry(path: Path | None = None) -> Registry:
         faults = list(_semantic_faults(data))
     if faults:
         raise ClaimError(f"{path}:\n  " + "\n  ".join(faults))
-    claims = {
-        entry["id"]: Claim(**{**entry, "terms": tuple(entry.get("terms", ()))})
-        for entry in data["claim"]
-    }
+    claims = {entry["id"]: _claim(entry) for entry in data["claim"]}
     smaller = tuple(Smaller(**entry) for entry in data.get("smaller", ()))
     uses = {
         source: {number: tuple(used) for number, used in table.items()}
@@ -177,6 +201,52 @@ def load_registry(path: Path | None = None) -> Registry:
     }
     sources = data.get("sources", {})
     return Registry(path=path, claims=claims, sources=sources, smaller=smaller, uses=uses)
+
+
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    panels = tuple(
+        Panel(**{**panel, "checks": tuple(panel.get("checks", ()))})
+        for panel in entry.get("panels", ())
+    )
+    return Claim(**{**entry, "terms": tuple(entry.get("terms", ())), "panels": panels})
+
+
+def together(findings: Collection[PanelFinding]) -> Finding | None:
+    """Return the finding of a figure with panels of these; None if nothing was decided.
+
+    Examples
+    --------
+    >>> from claimbook.registry import together
+    >>> together(["confirmed", "data"]), together(["confirmed", "open"])
+    ('data', 'partial')
+    """
+    if set(findings) <= {"open"}:
+        return None
+    found: set[Finding] = {"partial" if name == "open" else name for name in findings}
+    order: tuple[Finding, ...] = ("false", "partial", "data", "corrected")
+    return next((name for name in order if name in found), "confirmed")
+
+
+def _panel_faults(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Say what is wrong with the panels of one entry."""
+    id, panels = entry["id"], entry.get("panels", ())
+    if panels and entry["kind"] not in ("figure", "table"):
+        yield f"{id}: panels belong to figures and tables, not to a {entry['kind']}"
+    names = [panel["panel"] for panel in panels]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{id}: two panels are called {name!r}"
+    for panel in panels:
+        for name in ("setting", "ours"):
+            if _stray_tex(panel.get(name, ""), formula=False):
+                yield f"{id}: {panel['panel']}: {name} has mathematics outside its dollars"
+        if (panel["finding"] == "open") == bool(panel.get("checks")):
+            yield (
+                f"{id}: {panel['panel']}: an open panel has no checks, any other has some; "
+                f"got {panel['finding']} with {len(panel.get('checks', ()))}"
+            )
+    found, stated = together([panel["finding"] for panel in panels]), entry.get("finding")
+    if found and found != (stated or "confirmed"):
+        yield f"{id}: by its panels the finding is {found}, got {stated or 'confirmed'}"
 
 
 def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
@@ -195,6 +265,7 @@ def _semantic_faults(data: dict[str, Any]) -> Iterator[str]:
         for name, findings in (("matters", ("corrected",)), ("settle", UNSETTLED)):
             if name in entry and finding not in findings:
                 yield f"{id}: {name} belongs to {' and '.join(findings)} claims, not to {finding}"
+        yield from _panel_faults(entry)
     chapters = {entry["chapter"] for entry in data["claim"]}
     for entry in data.get("smaller", ()):
         if entry["chapter"] not in chapters:

@@ -6,13 +6,14 @@ so both themes of the book work; nothing is loaded from elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
 
 from claimbook.evidence import ControlResult, Evidence, Value
-from claimbook.registry import Finding
+from claimbook.registry import Finding, PanelFinding
 from claimbook.verdict import Record
 
 MARKS: dict[Finding, str] = {
@@ -30,6 +31,8 @@ WORDS: dict[str, str] = {
     "partial": "partial",
     "data": "undecided for want of data",
 }
+#: The same of a panel of a figure.
+PANEL_WORDS: dict[str, str] = {**WORDS, "data": "holds on other data", "open": "open"}
 _COLOURS: dict[Finding, str] = {
     "confirmed": "#2e8b57",
     "corrected": "#b8860b",
@@ -48,6 +51,32 @@ def colour(verdict: Finding) -> str:
 def verdict_word(verdict: Finding) -> str:
     """Return the verdict as HTML: a decorative mark and the word."""
     return f'<span aria-hidden="true">{MARKS[verdict]}</span> <strong>{WORDS[verdict]}</strong>'
+
+
+def panel_word(finding: PanelFinding) -> str:
+    """Return what was found of a panel as HTML, as `verdict_word` does of a claim."""
+    mark = "○" if finding == "open" else MARKS[finding]
+    return f'<span aria-hidden="true">{mark}</span> {PANEL_WORDS[finding]}'
+
+
+def panel_counts(findings: Iterable[PanelFinding]) -> str:
+    """Say of how many panels what was found.
+
+    Examples
+    --------
+    >>> from claimbook.render import panel_counts
+    >>> panel_counts(["open", "data", "data"]), panel_counts(["confirmed"])
+    ('3 panels: 2 hold on other data, 1 open', '1 panel: confirmed')
+    """
+    found: Counter[str] = Counter(findings)
+    if found.total() == 1:
+        return f"1 panel: {PANEL_WORDS[next(iter(found))]}"
+    parts = [
+        f"{found[name]} {word if found[name] == 1 else word.replace('holds', 'hold')}"
+        for name, word in PANEL_WORDS.items()
+        if found[name]
+    ]
+    return f"{found.total()} panels: {', '.join(parts)}"
 
 
 def number(value: Value, digits: int = 6) -> str:

@@ -63,6 +63,11 @@ def faults(claim: Claim, evidence: Sequence[Evidence]) -> list[str]:
                 f"broken check {item.check!r}: its control {item.control.variant!r} also passes "
                 f"({item})"
             )
+    made = {item.check for item in evidence}
+    for panel in claim.panels:
+        missing = [name for name in panel.checks if name not in made]
+        if missing:
+            found.append(f"panel {panel.panel} names checks that were not made: {missing}")
     if claim.finding in PRINTED_MUST_FAIL and not any(item.control.printed for item in evidence):
         found.append(
             f"finding {claim.finding!r} needs a control with printed=True: the source's own "

@@ -49,6 +49,18 @@ finding = "partial"
 reason = "Only for $\\alpha \\ge 40$."
 settle = "The number of samples."
 
+[[claim.panels]]
+panel = "(a)"
+setting = "Dimension $1000$, ten thousand samples"
+ours = "Dimension $500$"
+finding = "confirmed"
+checks = ["closed form <b> against quadrature"]
+
+[[claim.panels]]
+panel = "(b)"
+setting = "The same with other data"
+finding = "open"
+
 [[claim]]
 id = "OWN-rank"
 source = "OWN"

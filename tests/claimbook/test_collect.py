@@ -54,6 +54,12 @@ def test_ledger_is_complete_and_valid(make, picture, dark_picture):
         "partial": 1,
         "data": 0,
     }
+    assert ledger["panels"] == dict(confirmed=1, corrected=0, false=0, partial=0, data=0, open=1)
+    assert ledger["claims"][2]["panels"][1] == {
+        "panel": "(b)",
+        "setting": "The same with other data",
+        "finding": "open",
+    }
     assert ledger["false_alarm_total"] == pytest.approx(1e-6) and ledger["false_pass_total"] == 0
     assert [(entry["claims"], entry["seconds"]) for entry in ledger["chapters"]] == [
         (3, 75.0),
@@ -142,6 +148,11 @@ def fail(cells):
     record_of(cells, "BGHJ-T2.3")["evidence"][0]["passed"] = False
 
 
+def rename_check(cells):
+    """Call the check of a panel by another name."""
+    record_of(cells, "BGHJ-F2.1")["evidence"][0]["check"] = "another"
+
+
 def unlabel(cells):
     """Drop the label of a figure claim."""
     record_of(cells, "BGHJ-F2.1")["figure"] = None
@@ -214,6 +225,7 @@ def reverdict(cells):
         (poison, r"cell 2 \(In \[1\]\): BGHJ-T2\.3: non-finite number in evidence\.0\.observed"),
         (pass_control, r"cell 2.*BGHJ-T2\.3: broken check"),
         (fail, r"cell 2.*BGHJ-T2\.3: check failed"),
+        (rename_check, r"cell 3.*BGHJ-F2\.1: panel \(a\) names checks that were not made: \["),
         (unlabel, r"cell 3.*BGHJ-F2\.1: is about a figure and names no figure label"),
         (hide_figure, r"BGHJ-F2\.1: its figure 'alignment over time' is not displayed"),
         (unpaint, r"cell 5.*'alignment over time' has no version for dark pages"),

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from claimbook import ClaimError, find_registry, load_registry
-from claimbook.registry import schema
+from claimbook.registry import schema, together
 
 ENTRY = """
 [[claim]]
@@ -56,6 +56,17 @@ why = "Time."
 """
 
 
+FIGURE = ENTRY.replace('kind = "theorem"', 'kind = "figure"')
+PANEL = """
+[[claim.panels]]
+panel = "(a)"
+setting = "Two layers"
+finding = "confirmed"
+checks = ["a"]
+"""
+OPEN = PANEL.replace("(a)", "(b)").replace('"confirmed"\nchecks = ["a"]', '"open"')
+
+
 USES = ENTRY + ENTRY.replace("T1", "T2").replace("Theorem 1", "Theorem 2 (first part)")
 
 
@@ -81,6 +92,13 @@ USES = ENTRY + ENTRY.replace("T1", "T2").replace("Theorem 1", "Theorem 2 (first 
         (ENTRY.replace('"A."', "'$x'"), "BGHJ-T1: statement has mathematics outside its dollars"),
         (ENTRY.replace('"A."', "'\\alpha'"), "BGHJ-T1: statement has mathematics outside"),
         (ENTRY + "printed = 'a\\text{ for $n$}'", "BGHJ-T1: printed has mathematics outside"),
+        (ENTRY + PANEL, "BGHJ-T1: panels belong to figures and tables, not to a theorem"),
+        (FIGURE + PANEL + PANEL, r"BGHJ-T1: two panels are called '\(a\)'"),
+        (FIGURE + PANEL + OPEN, "BGHJ-T1: by its panels the finding is partial, got confirmed"),
+        (FIGURE + PANEL.replace("confirmed", "open"), r"\(a\): an open panel has no checks"),
+        (FIGURE + OPEN.replace("open", "data"), r"any other has some; got data with 0"),
+        (FIGURE + PANEL.replace("Two", "$x"), r"\(a\): setting has mathematics outside"),
+        (FIGURE + PANEL.replace("confirmed", "likely"), "finding: 'likely' is not one"),
         (ENTRY + SMALLER, "smaller: no claim belongs to chapter 'a/c'"),
         (USES + "[uses.XYZ]", "uses.XYZ: no claim belongs to this source; known are BGHJ"),
         (USES + "[uses.bghj]", "uses: 'bghj' does not match"),
@@ -131,6 +149,20 @@ def test_registry_says_what_proofs_use(claims):
     assert load_registry(claims).uses == {
         "BGHJ": {"Theorem 2.3": ("Lemma 3.1",), "Lemma 3.1": ("Lemma 3.0",), "Lemma 3.0": ()}
     }
+
+
+def test_panels_together_give_the_finding(claims):
+    """The least certain panel decides, and no panel that is open counts as anything."""
+    panels = load_registry(claims)["BGHJ-F2.1"].panels
+    assert [(each.panel, each.finding, each.ours) for each in panels] == [
+        ("(a)", "confirmed", "Dimension $500$"),
+        ("(b)", "open", ""),
+    ]
+    assert together(["confirmed", "confirmed"]) == "confirmed"
+    assert together(["confirmed", "corrected"]) == "corrected"
+    assert together(["data", "partial", "corrected"]) == "partial"
+    assert together(["false", "open"]) == "false"
+    assert together(["open", "open"]) is None and together([]) is None
 
 
 def test_all_faults_are_listed(tmp_path):

@@ -336,6 +336,9 @@ def test_limits_say_why_and_what_would_settle(written):
     assert "<em>Why.</em> Only for \\(\\alpha \\ge 40\\)." in text
     assert "<em>What would settle it.</em> The number of samples." in text
     assert "BGHJ-T2.3" not in text and "OWN-rank" not in text
+    assert "<summary>2 panels: 1 confirmed, 1 open</summary>" in text
+    assert "*Source:* Dimension $1000$, ten" in text and "*Here:* not run" in text
+    assert '<th scope="row">BGHJ</th><td>1</td><td>0</td>' in text
     assert "*Source:* $d=1000$\n\n</td><td>\n\n*Ours:* $d=500$" in text
 
     def change(content):

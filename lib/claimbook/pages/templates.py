@@ -30,13 +30,16 @@ _TEMPLATES.filters.update(
     formula=parts.formula,
     html=escape,
     number=html.number,
+    panel_counts=html.panel_counts,
+    panel_word=html.panel_word,
     paragraph=parts.paragraph,
     plain=plain.plain,
     printed=plain.printed,
     text=parts.text,
     verdict=html.verdict_word,
 )
-_TEMPLATES.globals.update(anchor=parts.anchor, comparison=html.comparison, words=html.WORDS)
+_TEMPLATES.globals.update(anchor=parts.anchor, comparison=html.comparison)
+_TEMPLATES.globals.update(words=html.WORDS, panel_words=html.PANEL_WORDS)
 
 
 def render(page: str, **values: object) -> str:
