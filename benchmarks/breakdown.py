@@ -102,6 +102,8 @@ def sample(command: list[str], raw: Path) -> dict[str, Any]:
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     places = table(raw.read_text(encoding="utf8"))
+    if not places:
+        raise SystemExit(f"no sample of {' '.join(command)} in {raw}: nothing was kept")
     return {"wall": round(wall, 1), "processors": round(busy, 1), "places": places}
 
 

@@ -10,7 +10,17 @@ from typing import Any
 
 from claimbook import seeds, statements
 from claimbook.files import write
-from claimbook.pages import errata, figures, finding, ledger, limits, parts, resolution, status
+from claimbook.pages import (
+    errata,
+    figures,
+    finding,
+    ledger,
+    limits,
+    panels,
+    parts,
+    resolution,
+    status,
+)
 from claimbook.pages import map as map_page
 from claimbook.pages import statements as index
 from claimbook.pages.parts import Entry, Ledger
@@ -19,7 +29,17 @@ from claimbook.render import WORDS, number
 from claimbook.statements import Statement
 
 #: Names of the pages :func:`write_pages` makes, in the order of its result.
-PAGES = ("ledger", "statements", "map", "resolution", "errata", "figures", "limits", "status")
+PAGES = (
+    "ledger",
+    "statements",
+    "map",
+    "resolution",
+    "errata",
+    "figures",
+    "panels",
+    "limits",
+    "status",
+)
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
@@ -102,6 +122,7 @@ def write_pages(
         resolution.page(content),
         errata.page(content),
         figures.page(content, thumbnails),
+        panels.page(content),
         limits.page(content),
         status.page(content, tallies, seeds.libraries(tallies, root) if root else {}),
     )

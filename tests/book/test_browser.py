@@ -349,7 +349,7 @@ def test_search_explains_words(visit: Visit) -> None:
     assert "/your-own-model.html#" in (visit.page.locator(FOUND).first.get_attribute("href") or "")
 
 
-RESULTS = ("ledger", "statements", "errata", "figures", "limits")
+RESULTS = ("ledger", "statements", "errata", "figures", "panels", "limits")
 
 
 @pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
@@ -372,6 +372,7 @@ def test_pages_of_results_are_light(visit: Visit, name: str) -> None:
         "statements.html#statement-bgj-theorem-2-2",
         "errata.html#erratum-bghj-l3-1",
         "limits.html#limit-mw-c11",
+        "panels.html#panels-zhu-f4-3",
         "figures.html#figure-zhu-f3-1",
     ],
 )

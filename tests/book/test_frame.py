@@ -281,6 +281,7 @@ PRINTED = [
     "book/glossary",
     "book/api/traindyn.laws",
     "book/map",
+    "book/panels",
     "book/limits",
     "book/status",
 ]

@@ -336,9 +336,7 @@ def test_limits_say_why_and_what_would_settle(written):
     assert "<em>Why.</em> Only for \\(\\alpha \\ge 40\\)." in text
     assert "<em>What would settle it.</em> The number of samples." in text
     assert "BGHJ-T2.3" not in text and "OWN-rank" not in text
-    assert "<summary>2 panels: 1 confirmed, 1 open</summary>" in text
-    assert "*Source:* Dimension $1000$, ten" in text and "*Here:* not run" in text
-    assert '<th scope="row">BGHJ</th><td>1</td><td>0</td>' in text
+    assert '<a href="panels.html#panels-bghj-f2-1">2 panels: 1 confirmed, 1 open</a>' in text
     assert "*Source:* $d=1000$\n\n</td><td>\n\n*Ours:* $d=500$" in text
 
     def change(content):
@@ -348,6 +346,18 @@ def test_limits_say_why_and_what_would_settle(written):
     text = written(change)["limits"]
     assert "Holds in part" not in text and "Needs data" in text
     assert "below those of the source" not in text
+
+
+def test_panels_say_what_ran_and_what_was_found(written):
+    """A figure could be called by the verdict of one of its panels."""
+    text = written()["panels"]
+    cells = "<td>1</td>" + 4 * "<td>0</td>" + "<td>1</td><td>2</td>"
+    assert f'<th scope="row">BGHJ</th>{cells}' in text
+    assert "Figure 2.1" in text and "2 panels: 1 confirmed, 1 open" in text
+    assert "<em>Source:</em> Dimension \\(1000\\), ten" in text
+    assert "<em>Here:</em> not run" in text and "Theorem 2.3" not in text
+    text = written(lambda content: content["claims"][2].pop("panels"))["panels"]
+    assert "None." in text
 
 
 def test_status_tells_the_build_apart(written):

@@ -6,6 +6,7 @@
 `statements`   from a number in a source to its code and its tests
 `map`          which statement rests on which
 `resolution`   what the verdicts exclude
+`panels`       figures and tables, panel by panel
 `limits`       claims that are decided in part, or not at all
 `figures`      all figures
 `status`       what was built, where, how long it took; runs with other seeds

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
 from claimbook.pages import parts
 from claimbook.pages.parts import Ledger
 from claimbook.pages.templates import render
-from claimbook.registry import PANEL_FINDINGS, UNSETTLED, Finding
+from claimbook.registry import UNSETTLED, Finding
 
 _SECTIONS: dict[Finding, tuple[str, str]] = {
     "partial": (
@@ -47,16 +44,7 @@ def page(ledger: Ledger) -> str:
         number=len(chosen),
         of=len(ledger["claims"]),
         rows=[[source, *counts] for source, counts in parts.overview(ledger, sections)],
-        panel_rows=list(_panels(ledger)),
         sections=[(section, list(parts.by_source(ledger, section.claims))) for section in sections],
         # Sizes that stay below those of the source even at paper sizes.
         smaller=ledger["smaller"],
     )
-
-
-def _panels(ledger: Ledger) -> Iterator[list[object]]:
-    """Count the panels of each source by what was found, and all of them."""
-    for source, claims in parts.by_source(ledger, ledger["claims"]):
-        found = Counter(panel["finding"] for claim in claims for panel in claim.get("panels", ()))
-        if found:
-            yield [source, *(found[name] for name in PANEL_FINDINGS), found.total()]
