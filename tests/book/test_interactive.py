@@ -31,6 +31,8 @@ FIGURES = {
     "book/phase-transitions/thresholds": "moving-threshold",
     "book/attention/particles": "moving-tokens",
 }
+#: Three of them, for what the script does in the same way with each.
+SOME = ("book/intro", "book/effective-dynamics/pca", "book/attention/particles")
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
@@ -178,6 +180,7 @@ def test_labels_are_printed_as_a_reader_writes(opened: Figure) -> None:
     assert drawn and not [text for text in drawn if re.search(r"_\w", text)]
 
 
+@pytest.mark.parametrize("name", SOME, indirect=True)
 def test_it_needs_no_network(opened: Figure) -> None:
     """A script or a font could come from elsewhere, or the page be too heavy."""
     figure = opened.wait()
@@ -189,6 +192,7 @@ def test_it_needs_no_network(opened: Figure) -> None:
     assert figure.problems == []
 
 
+@pytest.mark.parametrize("name", SOME, indirect=True)
 @pytest.mark.parametrize("opened", [{"java_script_enabled": False}], indirect=True)
 def test_without_a_script_it_stands_still(opened: Figure) -> None:
     """The page could be left without a picture."""
@@ -199,6 +203,7 @@ def test_without_a_script_it_stands_still(opened: Figure) -> None:
     assert "vega.js" not in "".join(opened.requests)
 
 
+@pytest.mark.parametrize("name", SOME, indirect=True)
 def test_it_stands_still_when_vega_does_not_come_and_on_paper(
     browser: Browser, site: Path, name: str
 ) -> None:
@@ -247,6 +252,7 @@ def test_text_can_be_read_and_inputs_be_hit(opened: Figure) -> None:
     assert drawn <= room
 
 
+@pytest.mark.parametrize("name", SOME, indirect=True)
 def test_the_theme_can_be_changed_and_the_choice_stays(opened: Figure) -> None:
     """Switching to dark could leave black text, or undo what the reader has chosen."""
     figure = opened.wait()
