@@ -80,6 +80,22 @@ def test_divergence_ends_at_the_same_step(name, batch):
         np.testing.assert_allclose(one, other, rtol=1e-8)
 
 
+@pytest.mark.parametrize("kind", ["network", "quadratic"])
+def test_an_example_may_occur_twice_in_a_batch(kind):
+    """Its part of the gradient counts twice."""
+    model = TwoLayerModel(FAR, kind)
+    batch, sizes = model.prepare(WIDE), np.full(20, 0.01)
+    rows = np.random.default_rng(5).integers(0, 4, (20, 7))
+    ours, made, _ = model.descend_many(FAR, batch, SIGNS, sizes, rows=rows)
+    now = FAR
+    for chosen, size in zip(rows, sizes):
+        part = type(batch)(*(None if field is None else field[chosen] for field in batch))
+        now = model.descend(now, model.gradient(now, part, SIGNS[chosen])[1], size)
+    assert made == 20
+    for one, other in zip(ours, now):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 def test_the_weights_given_are_left_alone():
     """Those at the start are the caller's."""
     for name, (_, start, _, _) in MODELS.items():

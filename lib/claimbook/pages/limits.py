@@ -14,8 +14,9 @@ _SECTIONS: dict[Finding, tuple[str, str]] = {
     ),
     "data": (
         "Needs data that are not shipped",
-        "The experiment runs on a substitute, named in the entry, and shows there what the source "
-        "describes. The source's own data, or which part of a public set it took, are not known.",
+        "The experiment runs on a substitute, named in the entry, which says whether it shows "
+        "there what the source describes. The source's own data, or which part of a public set it "
+        "took, are not known.",
     ),
 }
 

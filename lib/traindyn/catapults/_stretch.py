@@ -3,10 +3,10 @@
 A step on a few examples takes less time than the dozen NumPy calls it is made of. Here products
 of matrices are those of NumPy, and everything between them is one loop.
 
-Gradients of the first layer are combinations of the inputs. Where there are fewer examples than
-entries of an input, many steps are cheaper in these combinations: the preactivations of all
-examples are followed by the inner products of the inputs, and the first layer is put together at
-the end.
+Gradients of the first layer are combinations of the inputs. With few examples for the entries of an
+input (all of them in each step: fewer than about twice as many) many steps are cheaper in these
+combinations: the preactivations of all examples are followed by the inner products of the inputs,
+and the first layer is put together at the end.
 """
 
 from __future__ import annotations
