@@ -53,7 +53,7 @@ class Panel:
     setting, ours : str
         What the source ran, and what a chapter does; the latter is empty if it does nothing.
     finding : str
-        One of :data:`PANEL_FINDINGS`.
+        A finding of a claim, or ``open``: not run, or run and not decided.
     checks : tuple of str
         Names of the checks of the claim that decide it; none if it is open.
     """
