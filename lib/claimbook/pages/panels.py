@@ -26,7 +26,8 @@ def page(ledger: Ledger) -> str:
     chosen = [claim for claim in ledger["claims"] if "panels" in claim]
     chosen.sort(key=lambda claim: parts.numerically(claim["number"]))
     groups = list(parts.by_source(ledger, chosen))
-    return render("panels", groups=groups, rows=list(_rows(groups)))
+    rows = list(_rows(groups))
+    return render("panels", groups=groups, rows=rows, sources=ledger["sources"])
 
 
 def _rows(groups: list[tuple[str, list[parts.Entry]]]) -> Iterator[list[object]]:
