@@ -370,6 +370,7 @@ def test_status_tells_the_build_apart(written):
         content["environment"]["memory_gib"] = 7.5
 
     text = written(change)["status"]
+    assert "2 panels: 1 confirmed, 1 open" in text
     assert "`0123456789ab-dirty`" in text and "7.5 GiB" in text
     assert "2 chapters, 1 h 1 min one after the other; the longest is" in text
     assert text.index("1 h 1 min\n") < text.index("  - 4.3 s\n")

@@ -37,6 +37,7 @@ def page(
         ledger=ledger,
         machine=ledger["environment"],
         checks=checks,
+        panels=list(Counter(ledger["panels"]).elements()),
         longest_first=sorted(ledger["chapters"], key=lambda entry: -entry["seconds"]),
         tallies=dict(sorted(tallies.items())),
         current={
