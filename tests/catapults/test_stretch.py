@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from companion.catapults.parallel import TaylorModel
 from traindyn import deep
 from traindyn.activations import TANH
 from traindyn.catapults import TwoLayerModel, critical_step, train
+from traindyn.deep.taylor import TaylorModel
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 10)), RNG.standard_normal(60)

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from companion.catapults.parallel import TaylorModel
 from companion.catapults.sgd.transformer import vision_transformer
 from traindyn import catapults, deep
 from traindyn.activations import RELU
 from traindyn.catapults import TwoLayerModel, Weights
 from traindyn.deep.critical import LossHessian
 from traindyn.deep.differentiated import Batch, descended
+from traindyn.deep.taylor import TaylorModel
 
 X = np.random.default_rng(0).standard_normal((4, 16))
 Y = np.random.default_rng(1).standard_normal(4)

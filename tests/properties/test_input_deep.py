@@ -12,11 +12,11 @@ from harness import Case, collect, without_example
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 import networkx as nx
 
-from companion.catapults.parallel import TaylorModel
 from companion.lazy_training.beyond import sketch as beyond
 from companion.lazy_training.linearity import linearise
 from companion.lazy_training.linearity.linearise import Linearisation
 from traindyn import deep
+from traindyn.deep.taylor import TaylorModel
 
 NETWORK = deep.fully_connected([2, 3, 2, 1])
 TWO_LAYERS = deep.fully_connected([2, 3, 1])
@@ -186,14 +186,14 @@ EXAMPLES = {
     "deep.tangent.tangent_kernel": lambda: {
         "network": NETWORK, "weights": _weights(), "points": POINTS, "output": 0,
     },
-    "companion.catapults.parallel.TaylorModel": lambda: {"model": MODEL, "expansion": _start(), "kind": "linear"},
-    "companion.catapults.parallel.TaylorModel.gradient": lambda: (
+    "deep.taylor.TaylorModel": lambda: {"model": MODEL, "expansion": _start(), "kind": "linear"},
+    "deep.taylor.TaylorModel.gradient": lambda: (
         _taylor(), _stepped(MODEL)[1] | {"labels": np.array(LABELS)},
     ),
-    "companion.catapults.parallel.TaylorModel.input_gradients": lambda: _stepped(_taylor()),
-    "companion.catapults.parallel.TaylorModel.outputs": lambda: _stepped(_taylor()),
-    "companion.catapults.parallel.TaylorModel.prepare": lambda: (_taylor(), {"inputs": POINTS}),
-    "companion.catapults.parallel.TaylorModel.tangent_kernel": lambda: _stepped(_taylor()),
+    "deep.taylor.TaylorModel.input_gradients": lambda: _stepped(_taylor()),
+    "deep.taylor.TaylorModel.outputs": lambda: _stepped(_taylor()),
+    "deep.taylor.TaylorModel.prepare": lambda: (_taylor(), {"inputs": POINTS}),
+    "deep.taylor.TaylorModel.tangent_kernel": lambda: _stepped(_taylor()),
     "companion.lazy_training.kernel_change.train.descend": lambda: {
         "network": NETWORK, "start": _weights(), "points": POINTS, "labels": LABELS,
         "step_size": 0.1, "steps": 2, "stop": 0.01, "every": 1, "output": 0,
@@ -224,8 +224,8 @@ REASONS = {
     "companion.lazy_training.kernel_change.propagation.MatrixVariances": _RECORD,
     "companion.lazy_training.beyond.sketch.Group": "what sketch reads from a text",
     "companion.lazy_training.beyond.sketch.Sketch": "what sketch reads from a text",
-    "companion.catapults.parallel.TaylorModel.descend": _UPDATE,
-    "companion.catapults.parallel.TaylorModel.descend_many": _UPDATE,
+    "deep.taylor.TaylorModel.descend": _UPDATE,
+    "deep.taylor.TaylorModel.descend_many": _UPDATE,
     "companion.lazy_training.linearity.linearise.Linearisation": "made by linearise",
     "companion.lazy_training.kernel_change.train.Descent": _RECORD,
 }
@@ -235,7 +235,7 @@ _STEP = {"batch": [f"inputs: {label}" for label in ("nan", "inf", "words")]}
 _GRADIENT = {**_STEP, "labels": ["nan", "inf", "words", "complex", "objects", "None"]}
 LENIENT: dict[str, dict[str, list[str]]] = {
     f"{model}.{name}": _GRADIENT if name == "gradient" else _STEP
-    for model in ("deep.models.Model", "companion.catapults.parallel.TaylorModel")
+    for model in ("deep.models.Model", "deep.taylor.TaylorModel")
     for name in ("gradient", "input_gradients", "outputs", "tangent_kernel")
 }
 # The message has the number of the line.
@@ -244,7 +244,6 @@ CASES = collect(
     [
         "deep",
         "companion.catapults.optimisers.rules",
-        "companion.catapults.parallel",
         "companion.catapults.sgd.transformer",
         "companion.lazy_training.beyond.graphs",
         "companion.lazy_training.beyond.spectrum",

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed (extra 'deep')")
 pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')")
 
-from companion.catapults.parallel import TaylorModel
 from traindyn import activations, deep
 from traindyn.catapults import TwoLayerModel, Weights, train
+from traindyn.deep.taylor import TaylorModel
 
 KINDS: tuple[Literal["quadratic", "linear"], ...] = ("quadratic", "linear")
 

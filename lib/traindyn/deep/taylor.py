@@ -76,7 +76,7 @@ class TaylorModel(Differentiated):
     Both agree with the model at the point of expansion:
 
     >>> import numpy as np
-    >>> from companion.catapults.parallel import TaylorModel
+    >>> from traindyn.deep.taylor import TaylorModel
     >>> from traindyn.deep import perceptron
     >>> model = perceptron([2, 16, 16, 1])
     >>> start = model.initial(rng=0)
