@@ -8,8 +8,8 @@ A chapter records each claim of its source with one call::
     chapter.claim("KEY-L3.1", identity(..., control=Control(...)))
 
 ``python -m claimbook build`` collects the verdicts from the executed notebooks into
-``ledger.json``, `site` turns them into pages. Nothing here knows the mathematics that a book is
-about; ``tests/example`` is a book of one chapter that shows what is needed.
+``ledger.json``, `site` turns them into pages. Nothing here depends on the mathematics of a
+book; ``tests/example`` is a book of one chapter that shows what is needed.
 
 =============  ======================================================================
 `registry`     ``book/claims.toml``: what the sources claim

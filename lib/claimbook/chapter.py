@@ -34,7 +34,7 @@ class Chapter:
     Raises
     ------
     ClaimError
-        If the registry is missing or faulty, or knows no claim of this chapter.
+        If the registry is missing or faulty, or has no claim of this chapter.
 
     Examples
     --------

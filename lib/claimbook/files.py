@@ -1,4 +1,4 @@
-"""Writing files that nobody ever sees half of."""
+"""Write files whole: a reader finds the old content or the new one, never a part of it."""
 
 from __future__ import annotations
 

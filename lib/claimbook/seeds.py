@@ -100,10 +100,10 @@ class _Places(ast.NodeTransformer):
         self.names = names
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Drop it."""
+        """Drop the statement."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Drop it."""
+        """Drop the statement."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Keep the last name of what an import gives."""

@@ -252,7 +252,7 @@ def index(registry: Registry, *, library: Path, tests: Path) -> dict[Reference, 
         of(reference).claims.append(claim)
     for place, text in documented(library):
         if place.name.partition(".")[0] == __name__.partition(".")[0]:
-            continue  # this package knows no source; its examples cite some
+            continue  # this package belongs to no source; its examples cite some
         for reference in references(text, known):
             of(reference).functions.append(place)
     for place, text in documented(tests):

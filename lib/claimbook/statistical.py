@@ -41,7 +41,7 @@ _MISS = 0.01  # 1 - power at the reported detectable discrepancy
 
 
 def _detectable_in_standard_errors(each: float, freedom: int) -> float:
-    """Shift, in standard errors, that a two-sided t-test at level `each` sees.
+    """Shift, in standard errors, that a two-sided t-test at level `each` detects.
 
     With T = (Z + shift)/sqrt(V/freedom): Z is above its 0.5 % quantile and V below its
     99.5 % quantile except with probability 1 %, and then T exceeds the critical value.

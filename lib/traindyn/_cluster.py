@@ -102,7 +102,7 @@ def connect(address: str, named: str) -> Any:
         If `address` is not of the form ``tcp://host:port``, or one of TLS and Dask's
         configuration names no certificates that can be read.
     ConnectionError
-        If nobody answers there, or the cluster has no workers.
+        If there is no scheduler at that address, or the cluster has no workers.
     """
     try:
         from distributed import Client
@@ -182,13 +182,13 @@ def results(
 ) -> Generator[tuple[int, Any], None, None]:
     """Call a function on every item, and yield ``(index, result)`` as they come.
 
-    A worker that dies takes nothing with it: its calls are made again elsewhere. Leaving
-    the iterator early cancels what is left.
+    If a worker is lost, its calls are made again elsewhere. Leaving the iterator early cancels
+    what is left.
 
     Raises
     ------
     RuntimeError
-        If an item kills worker after worker, or a worker has other versions than this
+        If workers are lost on one item again and again, or a worker has other versions than this
         process.
     ConnectionError
         If the scheduler is lost, or all workers are gone for a minute.
@@ -207,7 +207,7 @@ def results(
     # A large graph is what was asked for, and a warning would stop a chapter.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         if len(shared) > _LARGE:
-            # As a result it goes once to each worker, and is made again if one dies with it.
+            # As a result it goes once to each worker, and is made again if one is lost with it.
             shared = client.submit(bytes, shared, key=f"{label}-function", pure=False)
         futures = client.map(
             _remote,

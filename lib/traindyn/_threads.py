@@ -29,7 +29,7 @@ class _OneThread:
                 self._restore()
                 self._limits = []
                 self._before = _threads()
-            # Each time, since another library may have come in; the first knows the old limits.
+            # Each time, since another library may have come in; the first has the old limits.
             self._limits.append(_libraries().limit(limits=1))
             self._running += 1
 

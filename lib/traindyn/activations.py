@@ -57,7 +57,7 @@ class Activation:
     both : callable, optional
         Value and slope at once, where that is cheaper.
     kind : str
-        Family of which compiled loops know the formula, or Gaussian moments a closed form;
+        Family for which compiled loops have the formula, or Gaussian moments a closed form;
         empty for any other function.
     parameter : float
         Of the family.

@@ -165,7 +165,7 @@ def band(ax: Axes, x: ArrayLike, mean: ArrayLike, error: ArrayLike, label: str, 
     label : str
         Legend entry of the line; the band has none.
     color : str
-        Any colour that matplotlib knows, for line and band.
+        Any colour that matplotlib accepts, for line and band.
     """
     at = _validate.numeric("x", x, shape=(None,))
     centre = _validate.numeric("mean", mean, shape=at.shape)

@@ -1,6 +1,6 @@
 """Top eigenpairs of symmetric operators, and comparison of subspaces.
 
-An eigensolver here sees an operator only through its products with blocks of vectors,
+An eigensolver here uses an operator only through its products with blocks of vectors,
 so a dense matrix, a weighted Gram matrix that is never formed and a test lambda are the
 same to it. The method is a thick-restarted block Krylov iteration with full
 reorthogonalisation:
@@ -224,7 +224,7 @@ def _multiplies(value: Any) -> bool:
 
 
 def _numpy_type(operator: Any) -> np.dtype[Any]:
-    """Type of an operator's products, as far as it says so and NumPy knows it."""
+    """Type of an operator's products, as far as the operator names one that NumPy has."""
     try:
         return np.dtype(getattr(operator, "dtype", None))
     except TypeError:
@@ -572,7 +572,7 @@ class CountedOperator:
             self._measure(result)
         if self.exponent:
             result = np.ldexp(result, self.exponent)
-        # A sum sees every NaN and infinity, without the temporary of np.isfinite.
+        # A sum shows every NaN and infinity, without the temporary of np.isfinite.
         if not np.isfinite(result.sum()):
             raise FloatingPointError("operator.matmat must be finite, got NaN or infinite products")
         return result

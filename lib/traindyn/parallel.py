@@ -105,11 +105,11 @@ def cluster(address: str) -> AbstractContextManager[None]:
 
     Notes
     -----
-    A call whose worker dies is made again by another. One that takes its worker down four
+    A call whose worker is lost is made again by another. One whose worker is lost four
     times in a row, for want of memory, say, ends the map with a RuntimeError that names the
     item (the number is Dask's ``distributed.scheduler.allowed-failures``). A worker that is
-    silent for five minutes counts as dead (``distributed.scheduler.worker-ttl``). How long a
-    call may take is nobody's business but the caller's.
+    silent for five minutes counts as dead (``distributed.scheduler.worker-ttl``). The time
+    of a call has no limit.
     """
     return _cluster.using(address)
 
@@ -221,7 +221,7 @@ def sweep(
         renamed: an interrupted sweep leaves whole results only, has lost no more than
         what was under way, and continues there. A file that is damaged, or not the one
         that was written under its name, is made again. Files are pickles: read only
-        folders that nobody else could write to.
+        folders to which no other user could write.
     version : str
         Change it when something else the results depend on has changed, such as a file.
     workers, progress
@@ -319,7 +319,7 @@ def _run(
     shared_memory: bool = False,
     keep: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Call a function on every item; `keep` is told of each result as soon as it is there."""
+    """Call a function on every item; `keep` is called with each result as soon as it is there."""
     if workers is not None and (workers == 0 or not isinstance(workers, (int, np.integer))):
         raise ValueError(f"workers must be a non-zero integer or None, got {workers!r}")
     report = reporter(progress)

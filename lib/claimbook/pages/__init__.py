@@ -12,7 +12,7 @@
 `status`       what was built, where, how long it took; runs with other seeds
 `performance`  measured speed and memory
 `layers`       a drawing of what uses what
-`finding`      what the search page knows of the claims
+`finding`      the index of the claims for the search page
 `templates`    what a page is filled into
 `parts`        what several pages share
 `plain`        texts without TeX

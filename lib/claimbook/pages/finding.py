@@ -1,6 +1,6 @@
-"""What the search page knows of the claims: their numbers, letters and words.
+"""The index of the claims for the search page: their numbers, letters and words.
 
-The search of Sphinx knows the words of pages. It finds no number of a formula and no letter, and
+The search of Sphinx covers the words of pages. It finds no number of a formula and no letter, and
 leads to the top of a page. So the site has an index of the claims, a script that needs no server,
 and ``static/search.js`` looks in it for what a reader asks.
 """

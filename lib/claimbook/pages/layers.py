@@ -105,7 +105,7 @@ def reduced(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def direct(drawing: Drawing, above: str, below: str) -> tuple[tuple[float, float], ...]:
-    """Return the points of a line from one box to another that minds nothing between them."""
+    """Return the points of a straight line from one box to another, across what lies between."""
     return _line([drawing.places[above], drawing.places[below]])
 
 

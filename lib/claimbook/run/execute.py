@@ -274,7 +274,7 @@ def _kernel_config() -> Iterator[Config]:
 
 @contextmanager
 def _interruptible(others: Collection[psutil.Process]) -> Iterator[None]:
-    """End a kernel that is still starting when the run is interrupted: nobody else does."""
+    """End a kernel that is still starting when the run is interrupted, which nothing else does."""
     try:
         yield
     except KeyboardInterrupt:
@@ -352,7 +352,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ChapterError as error:
         print(f"\n{error}\n", file=sys.stderr)
         if os.environ.get("CLAIMBOOK_TALLY"):
-            # The tally of seeds must know that the chapter ran and came to no end.
+            # The tally of seeds counts a chapter that ran and came to no end, too.
             options.output.parent.mkdir(parents=True, exist_ok=True)
             options.output.with_suffix(".failed").write_text(f"{error}\n", encoding="utf8")
         return 1

@@ -95,7 +95,7 @@ def _filled(markdown: str, values: dict[str, Any]) -> str:
 
 
 def notebook(source: Path, book: Path, site: str) -> NotebookNode:
-    """Return a chapter as a notebook without markup that only the site knows.
+    """Return a chapter as a notebook without markup that only the site can render.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What a chapter's page shows of a claim: the statement beside the verdict.
 
-A chapter records its claims as badges, which name a claim and its checks. The site knows more: the
+A chapter records its claims as badges, which name a claim and its checks. The site adds the
 statement, the reason, what was tested and what was not. So the output of a claim becomes a card
 when the site is staged, and a change of these texts does not run the chapter again.
 """

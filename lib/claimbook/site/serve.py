@@ -22,7 +22,7 @@ class _Site(SimpleHTTPRequestHandler):
     """Gives the files of a folder to this machine, and nothing else."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing for each request."""
+        """Write no line for a request."""
 
     def send_head(self) -> Any:
         """Refuse requests under another name, and files that lie elsewhere."""

@@ -152,7 +152,7 @@ class LinearModel:
         return self.signal.size
 
     def first(self, features: int) -> LinearModel:
-        r"""Return the model of someone who sees only the first features.
+        r"""Return the model in which only the first features are observed.
 
         For independent features the others are noise to them: its variance is
         :math:`\sigma^2 + \sum_{j > k} \Sigma_{jj} \beta_j^2` (exactly of Gaussian law for Gaussian

@@ -14,7 +14,7 @@ kernel plus :math:`\frac1m \sum_\ell r_\ell(x)\, q_\ell`, of mean zero and varia
 
 .. math:: \frac{v(x)}{m}, \qquad v(x) = E[r(x)^2 q^2].
 
-Were the features jointly Gaussian, then r would be independent of all that the training set sees,
+Were the features jointly Gaussian, then r would be independent of the values on the training set,
 and by the law of the inverse Wishart matrix the deviation would be, at every :math:`m \ge n`,
 :math:`b\, T / \sqrt{m - n + 1}` with Student's T of :math:`m - n + 1` degrees of freedom and
 :math:`b^2 = E[r^2]\, E[q^2] = (K(x, x) - K(x, X) K^{-1} K(X, x))\; y^T K^{-1} y`.

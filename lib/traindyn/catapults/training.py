@@ -128,7 +128,7 @@ class Optimiser(Protocol):
 
 @dataclass(frozen=True)
 class Observer:
-    """What a run observes of the residuals, given to it where it knows them already.
+    """What a run observes of the residuals, computed where the run has them already.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def train(
     given = observe if isinstance(observe, Observer) and observe.same(model, whole, y) else None
     state = None if optimiser is None else optimiser.init(start)
     diverged = None
-    # With neither a rule nor an optimiser nobody looks between two records.
+    # With neither a rule nor an optimiser no state between two records is needed.
     unwatched = gap > 1 and optimiser is None and not callable(step_size)
     stretch: Stretch | None = getattr(model, "descend_many", None) if unwatched else None
     scale = 2 / (size * y[0].size)  # times this the gradient of half a sum is that of the loss

@@ -38,7 +38,7 @@ class Parameter(NamedTuple):
 
 
 class Architecture(Protocol):
-    """What a model needs to know of its architecture; hashable, as compilation depends on it."""
+    """What a model uses of its architecture; hashable, as compilation depends on it."""
 
     @property
     def inputs(self) -> int:

@@ -34,7 +34,7 @@ Metric: TypeAlias = Any
 
 
 class Connection(Protocol):
-    """What a layer needs to know."""
+    """What a layer uses of its connection to earlier layers."""
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-r"""The exact critical step size of a loss, and what the tangent kernel says it is.
+r"""The exact critical step size of a loss, and its value by the tangent kernel.
 
 For the mean of squared residuals :math:`L = \frac1N |e|^2` over all N outputs the Hessian is
 
@@ -8,8 +8,8 @@ For the mean of squared residuals :math:`L = \frac1N |e|^2` over all N outputs t
     \eta_{crit} = \frac{2}{\lambda_{\max}(H)}, \qquad
     \tilde\eta = \frac{N}{\lambda_{\max}(J J^\top)}
 
-(ZHU Appendix C.1): the tangent kernel knows the first term only. The second vanishes where the
-residuals do, and where the outputs are linear in the weights. Here H is known by its products
+(ZHU Appendix C.1): the tangent kernel gives the first term only. The second vanishes where the
+residuals do, and where the outputs are linear in the weights. Here H is given by its products
 with vectors, forward over reverse, so no array larger than a few copies of the weights is made.
 """
 

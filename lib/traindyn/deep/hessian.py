@@ -17,7 +17,7 @@ self-adjoint in the inner product G. :func:`hessian_norms` solves it by a Lanczo
 inner product, with full reorthogonalisation; a product costs one pass forwards and one backwards
 through the weights, and no array of the size of the weights is ever made.
 
-:func:`hessian_product` differentiates in the weights themselves, and knows nothing of this.
+:func:`hessian_product` differentiates in the weights themselves, without this change of variables.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class Network:
         """Return the network as a graph: vertices (layer, neuron), inputs in layer 0.
 
         Edges added as they are, without a weight, have the attribute ``skip``. A hidden neuron
-        that nobody reads is an output of the graph, though none of the network.
+        that no other neuron reads is an output of the graph, though none of the network.
 
         Raises
         ------

@@ -37,7 +37,7 @@ class TwoLayerNorm:
        \frac{(t^2 - s \sigma'(z)^2)_+}{\sqrt 2\, t s |\sigma''(z)|} \Big) \Big)^m , \qquad
        z \sim N(0, s) .
 
-    For large m the largest neuron wins, :math:`|H| \sim s \sup|\sigma''| \sqrt{2 \log m / m}`: the
+    For large m one neuron decides, :math:`|H| \sim s \sup|\sigma''| \sqrt{2 \log m / m}`: the
     logarithm in the bound of ZHU Theorem 2.3.6 cannot be dropped. Conditionally on the layer
     before, this is also the law of the part of the Hessian of a deeper fully connected network
     that belongs to the weights of its last two layers, a lower bound of its norm.

@@ -340,7 +340,7 @@ class _Equations:
             residual = max(abs(share - 1), abs(new_q - q) / max(new_q, 1e-12))
             if residual <= tolerance:
                 break
-            # E[T] = 1 / sample_ratio wants another kappa; a bounded factor keeps the branch.
+            # E[T] = 1 / sample_ratio needs another kappa; a bounded factor keeps the branch.
             factor = float(np.clip(1 / share if share > 0 else 2.0, 0.5, 2.0)) ** 0.5
             damped = (q + new_q) / 2, kappa * factor
             q, kappa = mixing.next((q, kappa), damped) if residual < _NEAR else damped

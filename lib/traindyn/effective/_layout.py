@@ -1,4 +1,4 @@
-"""Summary statistics as vectors, for solvers that know nothing of their shapes."""
+"""Summary statistics as vectors, for solvers that do not depend on their shapes."""
 
 from __future__ import annotations
 

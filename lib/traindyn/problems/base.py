@@ -11,11 +11,11 @@ below:
 * :class:`Problem` adds data and curvature, for Hessian and G blocks and their predicted
   spectra.
 
-Each room asks for the methods it uses by :func:`require`; :mod:`traindyn.conformance` tells
+Each room checks for the methods it uses by :func:`require`; :mod:`traindyn.conformance` tests
 whether those of a new problem agree with each other.
 
 The spectra rely on one structural fact: inputs are isotropic Gaussian outside the span of
-finitely many *directions* (means, teacher directions) and the loss sees an input only
+finitely many *directions* (means, teacher directions) and the loss depends on an input only
 through its projections on the directions and on the parameters. Hence
 
 * each block of the Hessian and of the G-matrix is a weighted Gram matrix of the
@@ -208,7 +208,7 @@ def require(problem: Any, room: str, *names: str) -> None:
     problem : object
         What was passed to the room; its methods are looked up, never called.
     room : str
-        Who asks, such as ``effective.ode.solve``.
+        Name of the caller, such as ``effective.ode.solve``.
     *names : str
         Methods and properties of the protocols above.
 

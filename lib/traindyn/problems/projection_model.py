@@ -1,4 +1,4 @@
-r"""Any network whose loss sees an input through finitely many projections.
+r"""Any network whose loss depends on an input through finitely many projections.
 
 An input :math:`Y = \mu_l + Z` has a component l, drawn with probability p_l, a mean
 :math:`\mu_l` in the span of k orthonormal directions, and noise
@@ -103,7 +103,7 @@ class Statistics(NamedTuple):
 
 
 class _Draws(NamedTuple):
-    """Nodes of the law of what the loss sees at given statistics, N of them."""
+    """N nodes of the law of the projections in the loss, at given statistics."""
 
     z: Array
     u: Array
@@ -318,7 +318,7 @@ class ProjectionModel:
         return _validate.pair("block", block, most=top)
 
     def _seen(self, point: Point, sample: Sample) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Return what the loss sees of a sample."""
+        """Return the projections of a sample that the loss depends on."""
         x, s = self._checked_point(point)
         _validate.providing("sample", sample, "inputs", "labels")
         inputs = _validate.finite("sample.inputs", sample.inputs, shape=(None, self.dimension))
@@ -470,7 +470,7 @@ class ProjectionModel:
         return np.asarray((moves.T * draws.masses) @ moves)
 
     def _draws(self, statistics: Statistics, rule: Rule | None, deviation: float) -> _Draws:
-        """Discretise the law of what the loss sees."""
+        """Discretise the law of the projections that the loss depends on."""
         m, R_perp, s = _validate.record(
             "statistics",
             statistics,

@@ -32,7 +32,7 @@ _FLUSH = 256
 
 
 def codes(problem: MultiIndex) -> Codes | None:
-    """Return the numbers of the problem's functions; None if the loop does not know them."""
+    """Return the numbers of the problem's functions; None if the loop does not have them."""
     activation = _ACTIVATIONS.get(problem.activation.kind)
     loss = _LOSSES.get(problem.loss.kind)
     if activation is None or loss is None or problem.width > _MOST_NEURONS:
@@ -98,7 +98,7 @@ def _pass(
     # A zero of the type of the inputs: sums in double would be half as fast.
     zero = partial[0, 0]
     for i in range(0, n, 8):
-        # Constant offsets from one row: the compiler sees that rows and sums do not overlap.
+        # Constant offsets from one row tell the compiler that rows and sums do not overlap.
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         x4, x5, x6, x7 = x[i + 4], x[i + 5], x[i + 6], x[i + 7]
         for j in range(m):

@@ -54,7 +54,7 @@ _CHECK_EVERY = 64
 
 @dataclass(frozen=True)
 class _Learnt:
-    """The criterion of :func:`learnt`, which the compiled loop knows by its level."""
+    """The criterion of :func:`learnt`, which the compiled loop takes as its level."""
 
     level: float
 
@@ -231,7 +231,7 @@ def _descend(
     total = int(steps[-1])
     report = reporter(progress)
     passes = _Passes(problem, inputs, labels, executor)
-    # Between two looks at the state many steps are made in one call, if nobody else looks.
+    # Between two looks at the state many steps are made in one call, if no other state is needed.
     fast = passes.compiled and not progress and (stop is None or isinstance(stop, _Learnt))
     while True:
         wanted = len(state.records) < steps.size and steps[len(state.records)] == state.step
@@ -353,7 +353,7 @@ class _Passes:
         self.codes = _fused.codes(problem)
         n, d = inputs.shape
         rows = max(32, _BLOCK_BYTES // (d * inputs.itemsize) // 8 * 8)
-        # One thread, and functions that the loop knows: it makes many steps in a call.
+        # With one thread and functions that the loop has, it makes many steps in a call.
         self.compiled = self.codes is not None and executor is None
         self.parts = _fused.split(inputs) if self.compiled else None
         self.rows = rows

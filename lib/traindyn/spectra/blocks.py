@@ -9,8 +9,8 @@ and (6.6) for the k-Gaussian mixture, BGHJ (6.16) and (6.17) for the two-layer n
 operator multiplies without forming the matrix, streaming the features once per block of
 vectors; :meth:`WeightedGram.dense` forms it by symmetric rank-k products of chunks of scaled
 features, at half the cost of a general product and with scratch space bounded whatever the
-number of samples. Both touch only samples of non-zero weight: a neuron pays for the inputs it
-answers.
+number of samples. Both read only samples of non-zero weight, so that the time of a block
+grows with the number of inputs at which its neurons are active.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MEMORY_LIMIT = 2 * 2**30
 
 
 class FactorSource(Protocol):
-    """Whatever knows the factors of every block at one point on one sample."""
+    """An object that gives the factors of every block at one point on one sample."""
 
     def factors(self, matrix: Matrix, block: Block) -> Factors:
         """Weights and features of one block."""
@@ -51,7 +51,7 @@ class SharedForward(Protocol):
 
 
 class _Separately:
-    """Factors of a problem that knows one block at a time."""
+    """Factors of a problem that gives one block at a time."""
 
     def __init__(self, problem: Problem, point: Any, sample: Sample) -> None:
         self._problem, self._point, self._sample = problem, point, sample
@@ -181,7 +181,7 @@ class WeightedGram:
             for rows, part in self._parts(chosen, count, scaled):
                 into = scaled[: len(part)]
                 np.multiply(part, scales[rows, None], out=into)
-                # NumPy sees one array times its own transpose and calls the symmetric
+                # NumPy detects one array times its own transpose and calls the symmetric
                 # rank-k routine, without the interpreter lock that SciPy's BLAS holds.
                 np.dot(into.T, into, out=product)
                 add(out, product, out=out)

@@ -17,8 +17,8 @@ leading eigenvectors of every chain. Eigenvectors of earlier times are kept only
 
 The alignments are those that MDL Theorems 13.3 and 13.6 are about.
 
-:func:`film` is for the problems of this library, whose blocks it knows. :func:`follow` takes what
-any other training hands it: at each time the operators, of this library or another one.
+:func:`film` is for the problems of this library, whose blocks it can form. :func:`follow` is
+for any other training: it takes the operators at each time, of this library or another one.
 """
 
 from __future__ import annotations

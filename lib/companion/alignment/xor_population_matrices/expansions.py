@@ -208,7 +208,7 @@ def output_fluctuation(problem: TwoLayerMixture, point: Point) -> Array:
     shape = (*means.shape, means.shape[1])
     second = relu.second_moment(means, np.broadcast_to(covariance, shape))
     first = relu.rectified_moment(means, deviations, 1)
-    # E[(g - g_c)(g - g_c)^T], of which v sees one entry.
+    # E[(g - g_c)(g - g_c)^T], of which one quadratic form in v is needed.
     spread = second - _outer(felt, first) - _outer(first, felt) + _outer(felt, felt)
     moments = np.einsum("i,cij,j->c", point.v, spread, point.v)
     most = point.v @ point.v * np.trace(covariance)

@@ -404,8 +404,8 @@ def _softmax(scores: Array, masses: Array) -> Array:
 def _others(x: Array, masses: Array, beta: float) -> Array:
     """Pull of the other tokens under one head with identity matrices.
 
-    A token does not pull itself. Left out, it does not drown what far ones do, which matters at
-    large inverse temperatures: exponentials are of inner products less one.
+    A token does not pull itself. Its own term is left out, because at large inverse temperatures
+    the pull of far tokens would be lost beside it: exponentials are of inner products less one.
     """
     n = len(x)
     weights = np.dot(x, x.T)

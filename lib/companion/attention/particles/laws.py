@@ -244,8 +244,8 @@ def growth_rate(degree: ArrayLike, *, dimension: int, inverse_temperature: float
 def _bessel_ratios(order: float, x: float, count: int) -> Array:
     """Ratios of modified Bessel functions of consecutive orders, the first over `order`.
 
-    The functions themselves underflow at high orders. Their recurrence, run downwards, forgets
-    where it began.
+    The functions themselves underflow at high orders. The influence of the first value of
+    their recurrence, run downwards, decays.
     """
     start = count + int(x) + 60
     found, ratio = np.empty(start), 0.0

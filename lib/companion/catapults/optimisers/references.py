@@ -1,4 +1,4 @@
-r"""Strong predictors that stand in for a target nobody knows: kernel regression in closed form.
+r"""Kernel regression in closed form, as a predictor that replaces an unknown target.
 
 For images there is no :math:`f^*`, and the expected gradient outer product is estimated by that
 of a predictor which is nearly always right (ZHU Appendix C.6 takes large networks). Regression

@@ -6,8 +6,9 @@ tangent kernel :math:`K_B` of its batch B. At a constant kernel it takes the res
 .. math:: e' = e - \frac{2\eta}b K_{\cdot B}\, e_B ,
 
 hence those of the batch to :math:`(1 - 2\eta K_B / b)\, e_B`, and the loss *of the batch* can rise
-only if the step is super-critical. The loss of all examples also knows the kernel between the
-batch and the others: its steps may rise at any step size (ZHU Table 4.2 counts them).
+only if the step is super-critical. The loss of all examples also depends on the kernel
+between the batch and the others: it may rise at any step size (ZHU Table 4.2 counts the steps in
+which it does).
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def match(spikes: ArrayLike, flagged: ArrayLike) -> Match:
 
 
 def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) -> Observer:
-    """Return what :func:`history` wants observed: all residuals, and beside them the kernel.
+    """Return the observer of :func:`history`, of all residuals and beside them of the kernel.
 
     Parameters
     ----------

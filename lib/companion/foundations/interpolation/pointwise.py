@@ -66,7 +66,7 @@ class RiskParts(NamedTuple):
 
     @property
     def total(self) -> Array:
-        """Their sum."""
+        """Sum of squared bias, variance and the part of empty balls."""
         return np.asarray(self.bias + self.variance + self.empty)
 
 
@@ -92,7 +92,7 @@ class LocalDesign:
     constant: float
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Check both fields."""
         _validate.positive("dimension", self.dimension)
         _validate.positive("constant", self.constant)
 

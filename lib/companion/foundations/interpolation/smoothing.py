@@ -37,7 +37,7 @@ class PowerKernel:
     Parameters
     ----------
     exponent : float
-        a >= 0; zero is the box kernel. MDL Theorem 5.3 wants 0 < a < d/2.
+        a >= 0; zero is the box kernel. MDL Theorem 5.3 assumes 0 < a < d/2.
 
     Examples
     --------

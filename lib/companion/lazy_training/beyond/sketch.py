@@ -15,7 +15,7 @@ A group is declared where it first appears with its size: a whole number, ``m``,
 * ``~>``, the value is added after the activation, without weight, neuron by neuron (ZHU (A.12));
 
 several names on a side mean all pairs of them. Groups that read nothing are the inputs, groups
-that nobody reads the outputs; neither may grow with m, as in ZHU Section 2.2.
+that no other group reads the outputs; neither may grow with m, as in ZHU Section 2.2.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ __all__ = ["narrow"]
 def narrow(network: Network, sizes: Sequence[int]) -> Network:
     """Cut the hidden layers of a network down, in the shape that it has.
 
-    Each hidden layer keeps its first neurons. The others are read by nobody; they keep a single
+    Each hidden layer keeps its first neurons. No neuron reads the others; they keep a single
     edge each, whose weight has no influence. In-degrees, and so the scaling of the sums, are
     those after the cut: as a function of the other weights this *is* the narrow network, and
     its values, gradients, kernels and Hessians are the same. Only the number of weights and

@@ -22,8 +22,8 @@ second the true rate at late times, and for :math:`h > 1/2` the target is out of
 .. math:: |r_t| \le \frac{M \rho}{\sigma_{\min}^2} \cdot
           \frac{e^{-\kappa^2 s} - e^{-s}}{1 - \kappa^2}, \quad s = \sigma_{\min}^2 t / n .
 
-*Distance from the linearised flow.* Not through r, which costs the condition number of Df twice,
-but for :math:`e_t = \theta_t - \bar\theta_t` itself. With :math:`J = Df(\theta_0)`,
+*Distance from the linearised flow.* A bound by way of r has the condition number of Df twice; the
+one here is for :math:`e_t = \theta_t - \bar\theta_t` itself. With :math:`J = Df(\theta_0)`,
 :math:`\delta_t = Df(\theta_t) - J` and the remainder
 :math:`q_t = f(\theta_t) - f(\theta_0) - J (\theta_t - \theta_0)`
 

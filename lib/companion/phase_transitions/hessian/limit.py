@@ -64,7 +64,7 @@ def limit_resolvent(
 
     Examples
     --------
-    Weights that know nothing of the feature: the resolvent of the bulk itself.
+    For weights that are independent of the feature it is the resolvent of the bulk itself.
 
     >>> import numpy as np
     >>> from companion.phase_transitions.hessian.limit import limit_resolvent

@@ -1,4 +1,4 @@
-r"""What a threshold costs above the algorithmic one, factor by factor.
+r"""The ratio of a threshold to the algorithmic one, as a product of factors.
 
 Let v be a unit vector of the hard subspace and :math:`e = E[(v \cdot s)^2 - 1 \mid y, V]` what
 labels and preactivations tell about its coordinate, :math:`I_v = E[e^2]`. The weights of the
@@ -10,7 +10,7 @@ Hessian, hence :math:`T` of :class:`~traindyn.laws.hard_subspace.HardSubspace`, 
 
 because :math:`\delta E[T^2] \le 1` left of the edge. An outlier therefore needs
 :math:`\delta \ge 1 / I_v` (derived here; MW, Properties of the threshold). If all
-directions are hard, V knows of them only what the label says: e is a function of y and
+directions are hard, V depends on them through the label only: e is a function of y and
 :math:`1 / I_v \ge \delta_{alg}`, with equality for a single direction. The bound becomes the
 equation
 
@@ -99,7 +99,7 @@ def price(
 
     Examples
     --------
-    The optimal weights of phase retrieval pay nothing:
+    For the optimal weights of phase retrieval all factors are one:
 
     >>> import numpy as np
     >>> from companion.phase_transitions.thresholds.bounds import price

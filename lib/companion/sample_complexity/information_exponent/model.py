@@ -2,7 +2,7 @@ r"""Single-index models learnt by one-pass SGD on the sphere (MDL, chapter 11).
 
 A sample is a vector :math:`Y` in :math:`R^N` and a label y. Along the unknown direction
 :math:`v_0` the vector has a coordinate s with any law, jointly with y; across it the vector is
-standard Gaussian. The loss sees the sample through :math:`t = \langle x, Y \rangle` alone:
+standard Gaussian. The loss depends on the vector through :math:`t = \langle x, Y \rangle` alone:
 :math:`L(x, (Y, y)) = \ell(t, y)`. With :math:`c = \partial_t \ell(t, y)` the spherical gradient
 is :math:`c\,(Y - t x)`, and SGD (MDL Definition 11.1) is
 

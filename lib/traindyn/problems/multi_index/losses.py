@@ -36,7 +36,7 @@ class Loss:
     low, high : float
         Labels allowed.
     kind : str
-        Family whose formula compiled loops know; empty for any other function.
+        Family whose formula compiled loops have; empty for any other function.
     parameter : float
         Of the family.
 

@@ -131,7 +131,7 @@ def critical_signal(order: int, *, c_delta: float, ridge: float = 0.0) -> float:
 
     without ridge (BGJ (7.4)). With ridge it is :math:`\max(c_\delta, \alpha / 4)` for order
     two; for higher orders it is found numerically, as the signal at which the outermost pair
-    of fixed points is born. A ridge also makes a pair close to the origin, which exists at
+    of fixed points appears. A ridge also makes a pair close to the origin, which exists at
     much smaller signals (at any signal as the ridge tends to zero) and does not count.
 
     Parameters

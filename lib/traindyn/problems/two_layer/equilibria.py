@@ -69,7 +69,7 @@ class Classes(NamedTuple):
     radii : ndarray, shape (C,)
         :math:`|s_c|`.
     gains : ndarray, shape (C,)
-        :math:`\kappa_c = p_c |s_c|`; twice the ridge at which the class dies out.
+        :math:`\kappa_c = p_c |s_c|`; twice the ridge at which the class vanishes.
     sizes : ndarray, shape (C,)
         :math:`C_c` of an occupied class, zero where the ridge is not below half the gain.
     """
@@ -547,7 +547,7 @@ def destination(
 ) -> Statistics:
     r"""Return the fixed point that the flow from an aligned start ends at.
 
-    Neurons of one class feel the same pull, so that the ratios of :math:`|v_i| + |m_i|` within
+    Neurons of one class grow at one common rate, so that the ratios of :math:`|v_i| + |m_i|` within
     a class never change: they decide where on its circle a class settles. In the XOR mixture
     no neuron of zero overlap and :math:`v_i \ne 0` ends idle below the ridge 1/8 (BGHJ Lemma 5.22).
 

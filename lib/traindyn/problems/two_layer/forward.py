@@ -19,8 +19,8 @@ almost everywhere, and the products of its gradients are
     \nabla_v L\, \nabla_{W_j} L^T = e^2 v_j 1_j\, g(z) X^T .
 
 BGHJ (6.16) and (6.21) print the opposite sign of the error in the mixed block. The kink of g adds
-:math:`v_i E[e\, \delta(z_i) X X^T]` to a diagonal block of the *population* Hessian; no sample
-ever sees it.
+:math:`v_i E[e\, \delta(z_i) X X^T]` to a diagonal block of the *population* Hessian; it
+appears in the Hessian of no sample.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""Gaussian integrals of the effective dynamics of a two-layer network at finite precision.
 
-A neuron sees an input only through :math:`z = W X`. Let the rows of U be an orthonormal
+A neuron depends on an input only through :math:`z = W X`. Let the rows of U be an orthonormal
 basis of a space that holds all neurons, W = L U with L lower triangular; then
 :math:`z = m s_c + L \eta` with :math:`\eta \sim N(0, I_K / \lambda)` under centroid
 :math:`s_c`, and given :math:`\eta` the input is

@@ -493,7 +493,7 @@ class TwoLayerMixture:
         """
         v, m, R_perp = self._checked_statistics(statistics)
         beside = _mixtures.factor(R_perp)
-        # A neuron without weights is silent: rounding must not wake it.
+        # A neuron without weights has output zero, also after rounding.
         beside[np.diag(R_perp) == 0] = 0.0
         W = np.hstack([m, beside])
         return replace(self, dimension=W.shape[1]), Point(v.copy(), W)
