@@ -29,7 +29,7 @@ import joblib
 import psutil
 
 from claimbook import files
-from claimbook.run import stamps
+from claimbook.run import caches, stamps
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -110,7 +110,8 @@ def execute(
     root : Path
         Source root of the library; the notebook records a digest of what the chapter reaches.
     stamp : Path, optional
-        Stamp of the chapter, which saves reading the library for that digest.
+        Stamp of the chapter, which saves reading the library for that digest, and looking for
+        damaged caches: a build does so when it brings the stamps up to date.
     report : callable
         Receives lines of progress.
 
@@ -136,6 +137,8 @@ def execute(
         library = stamps.library(source.read_text(encoding="utf8"), root)
     start = time.perf_counter()
     with _environment(environment(build)):
+        for path in [] if stamp else caches.mend(os.environ):
+            report(f"{path}: damaged, to be made again")
         executed = _run(notebook, source, {"profile": profile, "seed": seed}, report)
     seconds = time.perf_counter() - start
     _refuse_warnings(executed, source)
