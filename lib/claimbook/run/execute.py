@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import logging
 import os
 import re
 import signal
@@ -272,20 +273,34 @@ def _kernel_config() -> Iterator[Config]:
         return
     # A short name: the path of a socket has at most about 100 characters.
     with tempfile.TemporaryDirectory(prefix="td-") as folder:
-        yield Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
+        # The file that says so lies there too, and goes with the folder whatever happens.
+        places = {"ip": f"{folder}/k", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": {"transport": "ipc", **places}})
 
 
 @contextmanager
 def _interruptible(others: Collection[psutil.Process]) -> Iterator[None]:
-    """End a kernel that is still starting when the run is interrupted: nobody else does."""
+    """End a kernel that is still starting when the run is interrupted: nobody else does.
+
+    What the interrupt has cut off goes on while a kernel is shut down, and would complain twice
+    that it died: at once in the log of papermill, and at the end in that of the event loop.
+    """
+    from jupyter_core.utils import ensure_event_loop
+
+    log = logging.getLogger("papermill")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     try:
         yield
     except KeyboardInterrupt:
+        ensure_event_loop().set_exception_handler(lambda *_: None)
         for child in psutil.Process().children():
             if child not in others:
                 with suppress(psutil.NoSuchProcess):
                     child.kill()
         raise
+    finally:
+        log.setLevel(level)
 
 
 def _refuse_warnings(notebook: NotebookNode, source: Path) -> None:
