@@ -1,7 +1,8 @@
-"""A run of a chapter that is interrupted."""
+"""A run of a chapter that is interrupted, and what a run says of itself."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-CHAPTER = """\
+HEAD = """\
 ---
 kernelspec:
   display_name: Python 3
@@ -26,13 +27,22 @@ kernelspec:
 profile = "quick"
 seed = 1
 ```
+"""
 
+SLOW = """
 ```{code-cell} ipython3
 import time
 from pathlib import Path
 
 Path("started").touch()
 time.sleep(60)
+```
+"""
+
+LARGE = """
+```{code-cell} ipython3
+held = b"x" * (400 << 20)
+del held
 ```
 """
 
@@ -60,7 +70,7 @@ sys.exit(execute.main(["chapter.md", "--output", "out.ipynb", "--build", ".", "-
 @pytest.mark.parametrize("when", ["the kernel starts", "a cell runs"])
 def test_an_interrupted_run_ends_quietly_and_leaves_nothing(tmp_path: Path, when: str) -> None:
     """A kernel could stay, or half a notebook, or a traceback that looks like a fault."""
-    (tmp_path / "chapter.md").write_text(CHAPTER, encoding="utf8")
+    (tmp_path / "chapter.md").write_text(HEAD + SLOW, encoding="utf8")
     sockets = tmp_path / "sockets"
     sockets.mkdir()
     process = subprocess.Popen(
@@ -84,3 +94,14 @@ def test_an_interrupted_run_ends_quietly_and_leaves_nothing(tmp_path: Path, when
     assert psutil.wait_procs(kernels, timeout=10)[1] == []
     assert not list(tmp_path.glob("*.ipynb")) and not list(tmp_path.glob(".*.part"))
     assert list(sockets.iterdir()) == []
+
+
+def test_a_run_notes_the_memory_that_it_took(tmp_path: Path) -> None:
+    """Whoever has a small machine could not know which chapters it can run."""
+    (tmp_path / "chapter.md").write_text(HEAD + LARGE, encoding="utf8")
+    command = [sys.executable, "-m", "claimbook.run.execute", "chapter.md", "--output=out.ipynb"]
+    subprocess.run(
+        [*command, "--build=.", "--root=."], cwd=tmp_path, capture_output=True, check=True
+    )
+    notebook = json.loads((tmp_path / "out.ipynb").read_text(encoding="utf8"))
+    assert 400 <= notebook["metadata"]["claimbook"]["memory_mib"] < 800

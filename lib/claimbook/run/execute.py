@@ -3,8 +3,8 @@
 The executed notebook appears under its name only when every cell succeeded, so an
 interrupted or failed run leaves nothing that looks like a result. Nothing in it depends
 on when, where or by whom it was run (cell ids are numbered, papermill's times and paths
-are dropped) except ``seconds`` and ``workers`` in ``metadata.claimbook``, which are removed
-before publishing.
+are dropped) except ``seconds``, ``workers`` and ``memory_mib`` in ``metadata.claimbook``, which are
+removed before publishing.
 
 A cell fails the run when it raises, and also when it writes to standard error: that is
 where Python puts warnings, and a published chapter has none.
@@ -149,12 +149,27 @@ def execute(
         "seed": seed,
         "seconds": round(seconds, 1),
         "workers": joblib.cpu_count(),
+        **_memory(),
         "library": library,
     }
     _write(executed, output)
     output.with_suffix(".failed").unlink(missing_ok=True)
     report(f"{source}: done in {seconds:.1f} s")
     return seconds
+
+
+def _memory() -> dict[str, int]:
+    """Return the most that one process of the chapter held, in MiB, where the system counts it.
+
+    It counts for all processes that this one has started: of the first chapter it runs this is
+    right, of a later one a bound.
+    """
+    if sys.platform == "win32":
+        return {}
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"memory_mib": round(most / (1024**2 if sys.platform == "darwin" else 1024))}
 
 
 def read(source: Path) -> NotebookNode:
