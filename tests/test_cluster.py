@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -316,6 +317,31 @@ def test_a_map_that_nobody_works_on_is_given_up(tmp_path, monkeypatch, how):
             process.wait()
             process.stderr.close()
     assert 2 <= len(files(tmp_path)) < 12
+
+
+def test_the_calls_of_a_frozen_worker_are_made_again(tmp_path, monkeypatch):
+    """A machine that hangs, unlike one that is gone, keeps its connections open."""
+    # Dask takes a worker for lost after ten of its heartbeats, if this is shorter.
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "1s")
+    scheduler, address = start("scheduler", "--host", "127.0.0.1", "--port", "0")
+    options = ("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "5")
+    with ThreadPoolExecutor() as pool:
+        workers = [made.result()[0] for made in [pool.submit(start, *options) for _ in range(2)]]
+
+    def freeze(done, total):
+        if done == 2:
+            workers[0].send_signal(signal.SIGSTOP)
+
+    try:
+        with parallel.cluster(address):
+            found = parallel.sweep(N.found, CASES[:6], rng=1, store=tmp_path, progress=freeze)
+    finally:
+        for process in (scheduler, *workers):
+            process.kill()
+            process.wait()
+            process.stderr.close()
+    plain = parallel.sweep(N.found, CASES[:6], rng=1)
+    assert [pickle.dumps(each) for each in found] == [pickle.dumps(each) for each in plain]
 
 
 def test_a_call_cannot_end_its_worker(cluster):

@@ -66,9 +66,34 @@ def test_archive_says_what_the_citation_says(root: Path, citation: dict[str, Any
     assert [work["identifier"] for work in archive["related_identifiers"]] == addresses
 
 
+def test_a_check_of_the_code_knows_the_papers_of_the_citation(
+    root: Path, citation: dict[str, Any]
+) -> None:
+    """A codechecker could be told of some of the sources alone, or of other authors."""
+    check = yaml.safe_load((root / "codecheck.yml").read_text(encoding="utf8"))
+    papers = [check["paper"], *check["traindyn_other_papers"]]
+    assert [
+        (paper["title"], [author["name"] for author in paper["authors"]], paper["reference"])
+        for paper in papers
+    ] == [
+        (
+            work["title"],
+            [f"{author['given-names']} {author['family-names']}" for author in work["authors"]],
+            work.get("url", work.get("notes")),
+        )
+        for work in citation["references"]
+    ]
+
+
 def test_guides_name_what_exists(root: Path) -> None:
     """A guide could send people to a file, a target or a claim that is not there."""
-    guides = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
+    guides = (
+        "CONTRIBUTING.md",
+        "RELEASING.md",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+        "CHANGELOG.md",
+    )
     text = "\n".join((root / name).read_text(encoding="utf8") for name in guides)
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     code = "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
@@ -86,6 +111,7 @@ def test_guides_name_what_exists(root: Path) -> None:
     makefile = (root / "Makefile").read_text(encoding="utf8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
     assert {"book", "test"} <= set(re.findall(r"^make ([a-z]+)", code, re.MULTILINE)) <= targets
+    assert set(re.findall(r"`make (?:-\S+ )?([a-z]+)", text)) <= targets
     claims = (root / "book" / "claims.toml").read_text(encoding="utf8")
     mutations = (root / "tests" / "mutation" / "mutations.toml").read_text(encoding="utf8")
     (claim,) = re.findall(r"traindyn verify (\S+) --seed", code)

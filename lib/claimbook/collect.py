@@ -61,6 +61,7 @@ class Reading:
     """What the notebooks hold, and everything wrong with it."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     images: dict[tuple[str, str], Image] = field(default_factory=dict)
     attempted: set[str] = field(default_factory=set)
@@ -102,7 +103,10 @@ def read(folder: Path, registry: Registry, *, profile: str, seed: int) -> Readin
         try:
             notebook = json.loads(path.read_text(encoding="utf-8"))
             cells = notebook["cells"]
-            reading.seconds[chapter] = float(notebook["metadata"]["claimbook"]["seconds"])
+            run = notebook["metadata"]["claimbook"]
+            reading.seconds[chapter] = float(run["seconds"])
+            if "memory_mib" in run:
+                reading.memory[chapter] = int(run["memory_mib"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             reading.problems.append(f"{chapter}: not a readable notebook: {error!r}")
             continue
@@ -318,6 +322,7 @@ def _assemble(reading: Reading, registry: Registry, profile: str, seed: int) -> 
                 "chapter": chapter,
                 "claims": len(mine),
                 "seconds": seconds,
+                **({"memory_mib": reading.memory[chapter]} if chapter in reading.memory else {}),
             }
             for chapter, seconds in reading.seconds.items()
             if (mine := [record for record in records if record.chapter == chapter])

@@ -185,7 +185,7 @@ def notebook(picture, dark_picture):
         for index, cell in enumerate(cells):
             cell["id"] = f"cell-{index}"
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        metadata = {"kernelspec": kernel, "claimbook": {"seconds": 75.0}}
+        metadata = {"kernelspec": kernel, "claimbook": {"seconds": 75.0, "memory_mib": 310}}
         content = {"cells": cells, "metadata": metadata}
         path.write_text(json.dumps({**content, "nbformat": 4, "nbformat_minor": 5}))
         return path

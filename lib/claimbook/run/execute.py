@@ -3,8 +3,8 @@
 The executed notebook appears under its name only when every cell succeeded, so an
 interrupted or failed run leaves nothing that looks like a result. Nothing in it depends
 on when, where or by whom it was run (cell ids are numbered, papermill's times and paths
-are dropped) except ``seconds`` and ``workers`` in ``metadata.claimbook``, which are removed
-before publishing.
+are dropped) except ``seconds``, ``workers`` and ``memory_mib`` in ``metadata.claimbook``, which are
+removed before publishing.
 
 A cell fails the run when it raises, and also when it writes to standard error: that is
 where Python puts warnings, and a published chapter has none.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import logging
 import os
 import re
 import signal
@@ -29,7 +30,7 @@ import joblib
 import psutil
 
 from claimbook import files
-from claimbook.run import stamps
+from claimbook.run import caches, stamps
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -110,7 +111,8 @@ def execute(
     root : Path
         Source root of the library; the notebook records a digest of what the chapter reaches.
     stamp : Path, optional
-        Stamp of the chapter, which saves reading the library for that digest.
+        Stamp of the chapter, which saves reading the library for that digest, and looking for
+        damaged caches: a build does so when it brings the stamps up to date.
     report : callable
         Receives lines of progress.
 
@@ -136,6 +138,8 @@ def execute(
         library = stamps.library(source.read_text(encoding="utf8"), root)
     start = time.perf_counter()
     with _environment(environment(build)):
+        for path in [] if stamp else caches.mend(os.environ):
+            report(f"{path}: damaged, to be made again")
         executed = _run(notebook, source, {"profile": profile, "seed": seed}, report)
     seconds = time.perf_counter() - start
     _refuse_warnings(executed, source)
@@ -145,12 +149,27 @@ def execute(
         "seed": seed,
         "seconds": round(seconds, 1),
         "workers": joblib.cpu_count(),
+        **_memory(),
         "library": library,
     }
     _write(executed, output)
     output.with_suffix(".failed").unlink(missing_ok=True)
     report(f"{source}: done in {seconds:.1f} s")
     return seconds
+
+
+def _memory() -> dict[str, int]:
+    """Return the most that one process of the chapter held, in MiB, where the system counts it.
+
+    It counts for all processes that this one has started: of the first chapter it runs this is
+    right, of a later one a bound.
+    """
+    if sys.platform == "win32":
+        return {}
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"memory_mib": round(most / (1024**2 if sys.platform == "darwin" else 1024))}
 
 
 def read(source: Path) -> NotebookNode:
@@ -269,20 +288,34 @@ def _kernel_config() -> Iterator[Config]:
         return
     # A short name: the path of a socket has at most about 100 characters.
     with tempfile.TemporaryDirectory(prefix="td-") as folder:
-        yield Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
+        # The file that says so lies there too, and goes with the folder whatever happens.
+        places = {"ip": f"{folder}/k", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": {"transport": "ipc", **places}})
 
 
 @contextmanager
 def _interruptible(others: Collection[psutil.Process]) -> Iterator[None]:
-    """End a kernel that is still starting when the run is interrupted, which nothing else does."""
+    """End a kernel that is still starting when the run is interrupted, which nothing else does.
+
+    What the interrupt has cut off goes on while a kernel is shut down, and would report twice
+    that it died: at once in the log of papermill, and at the end in that of the event loop.
+    """
+    from jupyter_core.utils import ensure_event_loop
+
+    log = logging.getLogger("papermill")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     try:
         yield
     except KeyboardInterrupt:
+        ensure_event_loop().set_exception_handler(lambda *_: None)
         for child in psutil.Process().children():
             if child not in others:
                 with suppress(psutil.NoSuchProcess):
                     child.kill()
         raise
+    finally:
+        log.setLevel(level)
 
 
 def _refuse_warnings(notebook: NotebookNode, source: Path) -> None:

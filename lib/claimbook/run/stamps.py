@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from claimbook.files import write
+from claimbook.run import caches, lock
 from claimbook.run import chapters as sources
-from claimbook.run import lock
 
 #: These read executed notebooks or start the run of one; no number of a chapter depends on them.
 OUTSIDE = (
@@ -519,7 +519,7 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in (options.build / "stamps", options.build / "notebooks"):
         for path in prune(folder, chapters):
             print(f"{path}: removed, its chapter is gone")
-    for path in discard(options.build):
+    for path in [*discard(options.build), *caches.mend(os.environ)]:
         print(f"{path}: damaged, to be made again")
     for chapter in chapters:
         current = inputs(

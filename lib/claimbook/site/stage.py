@@ -182,7 +182,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
         if not source.is_file():
             raise SiteError(f"chapter {name} was not executed: {source} is missing")
         notebook = nbformat.read(source, as_version=4)
-        for key in ("seconds", "workers"):
+        for key in ("seconds", "workers", "memory_mib"):
             notebook.metadata.get("claimbook", {}).pop(key, None)
         kept = copy.deepcopy(notebook)
         figures.compact(kept)
