@@ -308,7 +308,7 @@ def test_search_leads_to_cards(visit: Visit) -> None:
         links = visit.page.locator(FOUND)
         links.first.wait_for()
         targets = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
-        assert len(targets) <= 10
+        assert len(targets) <= 12
         first = {target.partition("#claim-")[2] for target in targets[:3]}
         assert first & set(wanted), (question, first)
     width = visit.page.viewport_size["width"] if visit.page.viewport_size else 0
@@ -351,6 +351,44 @@ def test_search_explains_words(visit: Visit) -> None:
     visit.open("search.html?q=own+model", until="load")
     visit.page.locator(FOUND).first.wait_for()
     assert "/your-own-model.html#" in (visit.page.locator(FOUND).first.get_attribute("href") or "")
+
+
+#: What a reader may ask in other words than the book's, and what has to be among the first two.
+WORDS = {
+    "waiting time log d": "#claim-own-xor-log-delay",
+    "why does learning take log d": "#claim-bghj-t2-6-w",
+    "learning rate larger than 2 over curvature": "#claim-own-critical-step",
+    "benign overfitting": "/foundations/interpolation.html",
+    "double descent peak": "#claim-mdl-5-f3-1",
+    "Hessian outliers align": "/alignment/alignment.html",
+    "what is false": "/errata.html",
+    "counterexample": "/errata.html",
+    "cite": "/intro.html#licence-and-citation",
+    "install": "/intro.html#run-it-again",
+}
+
+
+@pytest.mark.parametrize("visit", [(DESKTOP, "light")], indirect=True)
+def test_search_knows_other_words(visit: Visit) -> None:
+    """Who does not know the words of the book could find nothing."""
+    for question, wanted in WORDS.items():
+        visit.open(f"search.html?q={quote(question)}", until="load")
+        links = visit.page.locator(FOUND)
+        links.first.wait_for()
+        targets = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        assert any(target.endswith(wanted) for target in targets[:2]), (question, targets[:2])
+
+
+@pytest.mark.parametrize("visit", [(DESKTOP, "light")], indirect=True)
+def test_tools_of_the_book_come_last(visit: Visit) -> None:
+    """Who searches the book could be led to the reference of what made it."""
+    visit.open("search.html?q=cards")
+    visit.page.wait_for_selector("#search-results li a", timeout=15_000)
+    targets = visit.page.eval_on_selector_all(
+        "#search-results li a", "links => links.map((link) => link.getAttribute('href'))"
+    )
+    tools = ["/api/claimbook" in target for target in targets]
+    assert any(tools) and not all(tools) and tools == sorted(tools)
 
 
 RESULTS = ("ledger", "statements", "errata", "figures", "panels", "limits")
