@@ -432,6 +432,39 @@ def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
         assert _violations(visit.page) == []
 
 
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("errata.html?source=BGJ&verdict=false", ".td-entry[data-source=BGJ][data-verdict=false]"),
+        ("figures.html?source=MW&words=hessian", ".td-figures > li[data-source=MW]"),
+        ("ledger.html?order=verdict&source=BGJ&verdict=partial", ".td-claims > li"),
+        ("ledger.html?order=chapter", ".td-group > summary"),
+    ],
+)
+def test_pages_of_results_can_be_narrowed(visit: Visit, place: str, shown: str) -> None:
+    """A filter could find nothing, leave empty headings, or shut somebody out."""
+    page = visit.page
+    visit.open(f"book/{place}")
+    said = page.locator("#td-count").inner_text().split()
+    found = page.locator(f"main {shown}:visible")
+    if "order=chapter" in place:  # one group for each
+        wanted = page.locator("select[name=chapter] > option").count() - 1
+    else:
+        wanted = int(said[0])
+        assert wanted < int(said[2])
+    assert found.count() == wanted > 1
+    empty = page.evaluate(
+        """() => [...document.querySelectorAll('main section')].filter((section) => {
+          const rows = [...section.querySelectorAll('[data-text]')];
+          return rows.length && section.checkVisibility() && rows.every((row) => row.hidden);
+        }).map((section) => section.id)"""
+    )
+    assert empty == []
+    assert visit.problems == []
+    assert _violations(page) == []
+
+
 #: Pages that a phone shows as lists of sections, and one of these sections.
 FOLDED = {
     "intro": "what-a-verdict-means",
@@ -499,6 +532,13 @@ def test_a_phone_opens_the_chosen_statement(visit: Visit) -> None:
     assert form.is_visible()
     assert visit.page.locator(".td-map .td-focus").count() == 1
     assert visit.page.locator(".td-map .td-focus").is_visible()
+    # What explains the marks is folded, so that the graph begins on the first screen.
+    assert visit.page.locator(".td-legend:visible").count() == 0
+    box = visit.page.locator(".td-map:visible").bounding_box()
+    assert box and box["y"] < 0.8 * PHONE["height"]
+    visit.page.locator(".td-marks > summary").click()
+    assert visit.page.locator(".td-legend:visible").count() == 2
+    assert _violations(visit.page) == []
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -563,6 +603,33 @@ def test_code_is_folded_until_asked_for(visit: Visit) -> None:
     page.goto(page.url.removesuffix("?code"))
     page.wait_for_load_state("networkidle")
     assert page.get_by_role("button", name="Hide code").count() == 1, "the choice is kept"
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+def test_a_figure_leads_to_its_code(visit: Visit) -> None:
+    """What draws a figure could be three screens above it, or stay folded."""
+    name = f"{min(CHAPTERS)}.html"
+    visit.open(name)
+    page = visit.page
+    links = page.locator(".td-to-code:visible")
+    assert links.count() > 1
+    figure = links.last.evaluate("link => link.closest('figure').id")
+    cell = page.locator(f".cell:has(#{figure})")
+    assert page.locator(".cell_input:visible").count() == 0
+    links.last.focus()
+    page.keyboard.press("Enter")
+    code = cell.locator(".cell_input")
+    box, size = code.bounding_box(), page.viewport_size
+    assert code.is_visible() and box and size and -1 <= box["y"] < size["height"] / 2
+    shown = page.locator(".cell_input:visible").count()
+    assert shown < page.locator(".cell_input").count()
+    # As an address it shows all code, for the others too.
+    address = links.last.get_attribute("href")
+    page.goto("about:blank")
+    visit.open(f"{name}{address}")
+    assert code.is_visible() or cell.locator("details.above-input").is_visible()
+    assert page.locator(".cell_input:visible").count() > shown
     assert visit.problems == []
 
 
