@@ -237,7 +237,7 @@ def ask(ledger, book, tmp_path, page_of):
         change(
             {"id": "OWN-grok", "number": "Grokking", "source": "OWN"},
             statement="Late points.",
-            reason="The first overlap waits for a time of order $\\log d$.",
+            reason="It is late. The first overlap waits for a time of order $\\log d$.",
             tested="Twelve seeds of logistic regression.",
         ),
         change(

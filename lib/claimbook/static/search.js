@@ -282,11 +282,13 @@
       delete asks.number;
       found = ranked(mine, () => 0);
     }
-    /* What is shown of a claim is its reason if that has more of the words than the statement. */
+    /* What is shown of a claim is its statement, or the sentence of its reason that has more of the
+       words. */
     const has = (text) => words(text).filter((word, place, each) =>
       each.indexOf(word) === place && spelled.some((forms) => forms.includes(word))).length;
     for (const claim of found.slice(0, MOST)) {
-      if (has(claim.reason) > has(claim.text)) claim.text = `Reason: ${claim.reason}`;
+      const [sentence] = claim.reason.split(/(?<=[.:;]) /).sort((a, b) => has(b) - has(a));
+      if (has(sentence) > has(claim.text)) claim.text = `Reason: ${sentence}`;
     }
     if (asks.number || called.length) return found.slice(0, MOST);
     /* The page or the word that was asked for stands above the claims, letters and other words
