@@ -105,6 +105,23 @@
       });
       mine[0].before(one);
     }
+    /* A figure leads to the cell that draws it. Without this script its address shows all code. */
+    for (const link of document.querySelectorAll(".td-to-code")) {
+      const cell = link.closest(".cell");
+      const input = cell?.querySelector(":scope > .cell_input, :scope > details.above-input");
+      if (!input) continue;
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        let first = cell;
+        while (first.previousElementSibling?.matches(".cell")) first = first.previousElementSibling;
+        const one = first.previousElementSibling;
+        if (one.getAttribute("aria-expanded") === "false") one.click();
+        if (input.matches("details")) input.open = true;
+        input.tabIndex = -1;
+        input.focus({preventScroll: true});
+        input.scrollIntoView();
+      });
+    }
   };
 
   window.addEventListener("load", () => {

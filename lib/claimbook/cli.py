@@ -11,6 +11,7 @@ from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+from urllib.parse import urljoin
 
 try:
     import typer
@@ -23,6 +24,7 @@ except ModuleNotFoundError as error:
 from claimbook import proofs, statements
 from claimbook.collect import read
 from claimbook.evidence import Evidence, show
+from claimbook.pages import parts
 from claimbook.registry import (
     FINDINGS,
     Claim,
@@ -256,7 +258,7 @@ def find(
         Profile | None, typer.Option(help="Ledger to read; default: the one built last.")
     ] = None,
 ) -> None:
-    """Find a statement: its verdicts, chapter and cells, functions, tests, and its proof."""
+    """Find a statement: its verdicts, chapter, cells, cards, functions, tests, and its proof."""
     registry = _registry()
     root = _root(registry)
     hits = statements.search(" ".join(query), _statements(registry))
@@ -302,6 +304,8 @@ def _print_statement(
         )
         console.print(Text(f"    {' '.join(claim.statement.split())}"), soft_wrap=True)
         console.print(Text(f"    chapter   {_cell(claim, root)}"), soft_wrap=True)
+        for address in _card(claim, root):
+            console.print(Text(f"    card      {address}"), soft_wrap=True)
     for name, places in (("function", statement.functions), ("test", statement.tests)):
         for place in places:
             where = f"{place.path.relative_to(root)}:{place.line}"
@@ -313,6 +317,21 @@ def _cell(claim: Claim, root: Path) -> str:
     place = statements.cell(claim, root / "book")
     path = place.path.relative_to(root)
     return f"{path}:{place.line}, code cell {place.number}" if place.line else str(path)
+
+
+def _card(claim: Claim, root: Path) -> list[str]:
+    """Say where the card of a claim is: in the site that was built, and where it is published."""
+    import yaml
+
+    page = f"book/{claim.chapter}.html"
+    place = f"#{parts.anchor('claim', claim.id)}"
+    sites = [root / "_build" / item.value / "html" for item in Profile]
+    built = [site for site in sites if (site / page).is_file()]
+    site = f"{built[0].relative_to(root).as_posix()}/" if built else ""
+    config = root / "_config.yml"
+    content = yaml.safe_load(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    base = content.get("html", {}).get("baseurl", "")
+    return [f"{site}{page}{place}", *([urljoin(base, page) + place] if base else [])]
 
 
 @app.command()

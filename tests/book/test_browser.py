@@ -308,7 +308,7 @@ def test_search_leads_to_cards(visit: Visit) -> None:
         links = visit.page.locator(FOUND)
         links.first.wait_for()
         targets = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
-        assert len(targets) <= 10
+        assert len(targets) <= 12
         first = {target.partition("#claim-")[2] for target in targets[:3]}
         assert first & set(wanted), (question, first)
     width = visit.page.viewport_size["width"] if visit.page.viewport_size else 0
@@ -353,6 +353,44 @@ def test_search_explains_words(visit: Visit) -> None:
     assert "/your-own-model.html#" in (visit.page.locator(FOUND).first.get_attribute("href") or "")
 
 
+#: What a reader may ask in other words than the book's, and what has to be among the first two.
+WORDS = {
+    "waiting time log d": "#claim-own-xor-log-delay",
+    "why does learning take log d": "#claim-bghj-t2-6-w",
+    "learning rate larger than 2 over curvature": "#claim-own-critical-step",
+    "benign overfitting": "/foundations/interpolation.html",
+    "double descent peak": "#claim-mdl-5-f3-1",
+    "Hessian outliers align": "/alignment/alignment.html",
+    "what is false": "/errata.html",
+    "counterexample": "/errata.html",
+    "cite": "/intro.html#licence-and-citation",
+    "install": "/intro.html#run-it-again",
+}
+
+
+@pytest.mark.parametrize("visit", [(DESKTOP, "light")], indirect=True)
+def test_search_knows_other_words(visit: Visit) -> None:
+    """Who does not know the words of the book could find nothing."""
+    for question, wanted in WORDS.items():
+        visit.open(f"search.html?q={quote(question)}", until="load")
+        links = visit.page.locator(FOUND)
+        links.first.wait_for()
+        targets = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        assert any(target.endswith(wanted) for target in targets[:2]), (question, targets[:2])
+
+
+@pytest.mark.parametrize("visit", [(DESKTOP, "light")], indirect=True)
+def test_tools_of_the_book_come_last(visit: Visit) -> None:
+    """Who searches the book could be led to the reference of what made it."""
+    visit.open("search.html?q=cards")
+    visit.page.wait_for_selector("#search-results li a", timeout=15_000)
+    targets = visit.page.eval_on_selector_all(
+        "#search-results li a", "links => links.map((link) => link.getAttribute('href'))"
+    )
+    tools = ["/api/claimbook" in target for target in targets]
+    assert any(tools) and not all(tools) and tools == sorted(tools)
+
+
 RESULTS = ("ledger", "statements", "errata", "figures", "panels", "limits")
 
 
@@ -392,6 +430,39 @@ def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
     assert visit.problems == []
     if size["width"] == PHONE["width"]:
         assert _violations(visit.page) == []
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("errata.html?source=BGJ&verdict=false", ".td-entry[data-source=BGJ][data-verdict=false]"),
+        ("figures.html?source=MW&words=hessian", ".td-figures > li[data-source=MW]"),
+        ("ledger.html?order=verdict&source=BGJ&verdict=partial", ".td-claims > li"),
+        ("ledger.html?order=chapter", ".td-group > summary"),
+    ],
+)
+def test_pages_of_results_can_be_narrowed(visit: Visit, place: str, shown: str) -> None:
+    """A filter could find nothing, leave empty headings, or shut somebody out."""
+    page = visit.page
+    visit.open(f"book/{place}")
+    said = page.locator("#td-count").inner_text().split()
+    found = page.locator(f"main {shown}:visible")
+    if "order=chapter" in place:  # one group for each
+        wanted = page.locator("select[name=chapter] > option").count() - 1
+    else:
+        wanted = int(said[0])
+        assert wanted < int(said[2])
+    assert found.count() == wanted > 1
+    empty = page.evaluate(
+        """() => [...document.querySelectorAll('main section')].filter((section) => {
+          const rows = [...section.querySelectorAll('[data-text]')];
+          return rows.length && section.checkVisibility() && rows.every((row) => row.hidden);
+        }).map((section) => section.id)"""
+    )
+    assert empty == []
+    assert visit.problems == []
+    assert _violations(page) == []
 
 
 #: Pages that a phone shows as lists of sections, and one of these sections.
@@ -461,6 +532,13 @@ def test_a_phone_opens_the_chosen_statement(visit: Visit) -> None:
     assert form.is_visible()
     assert visit.page.locator(".td-map .td-focus").count() == 1
     assert visit.page.locator(".td-map .td-focus").is_visible()
+    # What explains the marks is folded, so that the graph begins on the first screen.
+    assert visit.page.locator(".td-legend:visible").count() == 0
+    box = visit.page.locator(".td-map:visible").bounding_box()
+    assert box and box["y"] < 0.8 * PHONE["height"]
+    visit.page.locator(".td-marks > summary").click()
+    assert visit.page.locator(".td-legend:visible").count() == 2
+    assert _violations(visit.page) == []
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -525,6 +603,33 @@ def test_code_is_folded_until_asked_for(visit: Visit) -> None:
     page.goto(page.url.removesuffix("?code"))
     page.wait_for_load_state("networkidle")
     assert page.get_by_role("button", name="Hide code").count() == 1, "the choice is kept"
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+def test_a_figure_leads_to_its_code(visit: Visit) -> None:
+    """What draws a figure could be three screens above it, or stay folded."""
+    name = f"{min(CHAPTERS)}.html"
+    visit.open(name)
+    page = visit.page
+    links = page.locator(".td-to-code:visible")
+    assert links.count() > 1
+    figure = links.last.evaluate("link => link.closest('figure').id")
+    cell = page.locator(f".cell:has(#{figure})")
+    assert page.locator(".cell_input:visible").count() == 0
+    links.last.focus()
+    page.keyboard.press("Enter")
+    code = cell.locator(".cell_input")
+    box, size = code.bounding_box(), page.viewport_size
+    assert code.is_visible() and box and size and -1 <= box["y"] < size["height"] / 2
+    shown = page.locator(".cell_input:visible").count()
+    assert shown < page.locator(".cell_input").count()
+    # As an address it shows all code, for the others too.
+    address = links.last.get_attribute("href")
+    page.goto("about:blank")
+    visit.open(f"{name}{address}")
+    assert code.is_visible() or cell.locator("details.above-input").is_visible()
+    assert page.locator(".cell_input:visible").count() > shown
     assert visit.problems == []
 
 

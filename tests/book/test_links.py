@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from claimbook.report import PAGES
 from claimbook.site import links
 
 KIND = "unexpected kind of link"
@@ -23,6 +25,23 @@ def test_site_has_links_to_check(site: Path) -> None:
     internal = sum("://" not in link for page in pages for link in page.links)
     assert internal > 10 * len(pages) / 2
     assert any("://" in link for page in pages for link in page.links)
+
+
+def test_what_the_search_page_finds_is_there(site: Path) -> None:
+    """The index of the search page, which is no page, could lead to nothing."""
+    text = (site / "_static" / "claims-index.js").read_text(encoding="utf8")
+    index = json.loads(text.removeprefix("window.claimsIndex = ").removesuffix(";\n"))
+    entries = [*index["claims"], *index["figures"]]
+    places = {f"{entry['chapter']}#{entry['place']}" for entry in entries}
+    places |= {page["place"] for page in index["pages"]}
+    places |= {f"notation#{letter['place']}" for letter in index["letters"]}
+    places |= {f"glossary#{term['place']}" for term in index["terms"]}
+    names = {place.partition("#")[0] for place in places}
+    anchors = {name: links.read(site / index["folder"] / f"{name}.html").anchors for name in names}
+    parts = [place.partition("#") for place in places]
+    absent = [(name, anchor) for name, _, anchor in parts if anchor and anchor not in anchors[name]]
+    assert absent == []
+    assert set(PAGES) <= names, "each page of results is found by words of its own"
 
 
 @pytest.mark.parametrize(

@@ -210,4 +210,20 @@ def test_find_leads_from_a_number_to_code(checkout):
         assert "sums.md:27, code cell 2" in result.stdout
         assert "sums.two  lib/sums.py:1" in result.stdout
         assert "rests on  Lemma 2.1: not among the claims" in result.stdout
+        assert "card      book/part/sums.html#claim-bghj-t2-3\n" in result.stdout
+        assert "https:" not in result.stdout
     assert run("find", "Theorem 9.9").exit_code == 1
+
+
+def test_find_says_where_the_card_is(checkout):
+    """A reader could know that there is a site, and have to look for the claim in it."""
+    (checkout / "lib").mkdir()
+    config = "html:\n  baseurl: https://books.example/sums/\n"
+    (checkout / "_config.yml").write_text(config, encoding="utf-8")
+    page = checkout / "_build" / "quick" / "html" / "book" / "part" / "sums.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    place = "book/part/sums.html#claim-bghj-t2-3\n"
+    text = run("find", "BGHJ Theorem 2.3").stdout
+    assert f"card      _build/quick/html/{place}" in text
+    assert f"card      https://books.example/sums/{place}" in text

@@ -105,6 +105,7 @@ def test_a_figure_has_number_caption_and_place(notebook, tmp_path):
     assert '<a href="../../_static/figures/part--one--first.zip">SVG and PDF (ZIP)</a>' in first
     assert "<strong>Figure 2</strong>. Two" in second
     assert '<a href="../../_static/figures/part--one--the-second-2.csv">panel 2</a>' in second
+    assert '<a class="td-to-code" href="?code#figure-first">code</a> · <a' in first
     assert "still version" not in first + second
     assert 'data-panels="2"' in second
 
@@ -164,3 +165,11 @@ def test_what_a_figure_with_parameters_is_drawn_from_is_a_file(notebook, tmp_pat
     written = (tmp_path / "figures" / address.rpartition("/")[2]).read_text()
     name = address.rpartition("/")[2]
     assert written == (f'(window.specifications ??= {{}})["{name}"] = {{"spec":"<\\/script>"}};\n')
+
+
+def test_a_figure_of_which_nothing_is_kept_leads_to_its_code(notebook, tmp_path):
+    """The link to the code could stand among those to files only."""
+    del notebook.cells[1].outputs[0]["data"][figures.MIME]
+    put(notebook, tmp_path)
+    text = notebook.cells[1].outputs[0]["data"]["text/html"]
+    assert 'href="?code#figure-first">code</a></span>' in text and "ZIP" not in text

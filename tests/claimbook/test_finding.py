@@ -6,10 +6,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from sphinx.search.en import SearchEnglish
 
 from claimbook import load_registry, report
 from claimbook.collect import build
-from claimbook.pages import finding
+from claimbook.pages import contents, finding
 from claimbook.pages.plain import plain, tex
 from claimbook.statements import Place, Reference, Statement
 
@@ -82,18 +83,52 @@ BBP transition
 ```{glossary}
 bulk
   All others. See {doc}`alignment/matrices`.
+
+Marchenko–Pastur law of $\delta_NN$
+  A law.
 ```
+"""
+
+
+QUESTIONS = """
+synonyms = [["learning rate", "step size"], ["benign overfitting", "harmless interpolation"]]
+
+[[page]]
+place = "errata"
+title = "Errata"
+text = "What is false."
+words = ["counterexample", "what is false"]
+
+[[page]]
+place = "intro#cite"
+title = "Citation"
+text = "How to cite the book."
+words = ["cite"]
+"""
+
+CHAPTER = """---
+a: 1
+---
+# The *rank* of $H$
+
+## The question
+
+Does harmless interpolation
+change the *rank* of $H$?
+
+A second paragraph.
 """
 
 
 @pytest.fixture
 def book(tmp_path):
-    """A folder of sources with a page of notation and one chapter."""
+    """A folder of sources with a page of notation, what readers ask, and one chapter."""
     folder = tmp_path / "book"
     (folder / "alignment").mkdir(parents=True)
     (folder / "notation.md").write_text(NOTATION, encoding="utf8")
     (folder / "glossary.md").write_text(GLOSSARY, encoding="utf8")
-    (folder / "alignment" / "matrices.md").write_text("---\na: 1\n---\n# The *rank* of $H$\n")
+    (folder / contents.QUESTIONS).write_text(QUESTIONS, encoding="utf8")
+    (folder / "alignment" / "matrices.md").write_text(CHAPTER, encoding="utf8")
     return folder
 
 
@@ -121,13 +156,31 @@ def test_index_has_numbers_letters_and_functions(ledger, claims, book):
         },
         {"name": "threshold", "text": "δ_NN; δ_j^* (BGHJ)", "place": "many-letters"},
     ]
-    transition, bulk = index["terms"]
+    assert index["figures"] == [
+        {
+            "chapter": "alignment/alignment",
+            "number": 1,
+            "text": "A blue: picture [of] $x$",
+            "place": "figure-alignment-over-time",
+        }
+    ]
+    chapter, *others = index["pages"]
+    assert chapter == {
+        "place": "alignment/matrices",
+        "title": "The rank of H",
+        "text": "Does harmless interpolation change the rank of H?",
+        "words": [],
+    }
+    assert [page["place"] for page in others] == ["errata", "intro#cite"]
+    assert index["synonyms"][0] == ["learning rate", "step size"]
+    transition, bulk, law = index["terms"]
     assert transition == {
         "name": "BBP transition",
         "text": "An eigenvalue leaves the bulk, of size λ.",
         "place": "term-BBP-transition",
     }
     assert bulk["text"].startswith("All others.")
+    assert law["place"] == "term-MarchenkoPastur-law-of-delta_NN"
 
 
 def test_index_is_written_beside_the_pages(claims, executed, tmp_path):
@@ -139,13 +192,37 @@ def test_index_is_written_beside_the_pages(claims, executed, tmp_path):
     assert text.startswith("window.claimsIndex = {") and text.endswith("};\n")
     index = json.loads(text.removeprefix("window.claimsIndex = ").removesuffix(";\n"))
     assert index["folder"] == "pages" and len(index["claims"]) == 4 and index["letters"] == []
+    assert index["pages"] == index["synonyms"] == [], "no book, no words of its own"
+
+
+def test_index_keeps_each_word_of_a_check_once(ledger, book):
+    """The index could hold texts of checks twice, or leave out what the statement does not say."""
+    claim = {
+        **ledger["claims"][0],
+        "statement": "Blocks of $H$.",
+        "reason": "Quadrature.",
+        "tested": "Blocks by quadrature; blocks at 40 nodes, $k=3$, nodes of Hermite.",
+    }
+    (entry,) = finding.index({**ledger, "claims": [claim]}, [], book)["claims"]
+    assert entry["reason"] == "Quadrature." and entry["tested"] == "nodes hermite"
 
 
 @pytest.fixture
-def ask(ledger, book, tmp_path, browser):
+def page_of(browser):
+    """A page of the browser."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def ask(ledger, book, tmp_path, page_of):
     """Ask a search page, opened from a folder of files, and return the titles of what it finds."""
     site = tmp_path / "site"
     shutil.copytree(STATIC, site / "_static")
+    # The script of Sphinx's own search page that has the stems of words.
+    stems = SearchEnglish.js_stemmer_code
+    (site / "_static" / "language_data.js").write_text(stems, encoding="utf8")
 
     def change(claim, **changes):
         return {**ledger["claims"][0], **claim, **changes}
@@ -157,7 +234,16 @@ def ask(ledger, book, tmp_path, browser):
         change({"id": "BGHJ-E3.3", "number": "Equation 3.3"}, statement=r"$\hat y=x_0$ by Hölder."),
         change({"id": "BGHJ-L3.3", "number": "Lemma 3.3"}, statement=r"$\lambda_{\max}\le2$"),
         change({"id": "BGHJ-L3.30", "number": "Lemma 3.30"}, statement="Points 3.30."),
-        change({"id": "OWN-grok", "number": "Grokking", "source": "OWN"}, statement="Late points."),
+        change(
+            {"id": "OWN-grok", "number": "Grokking", "source": "OWN"},
+            statement="Late points.",
+            reason="It is late. The first overlap waits for a time of order $\\log d$.",
+            tested="Twelve seeds of logistic regression.",
+        ),
+        change(
+            {"id": "OWN-step", "number": "Largest step size", "source": "OWN"},
+            statement="It is below two.",
+        ),
         change({"id": "BGHJ-F1", "number": "Chapter 4, Figure 1"}, statement=r"$\delta_{\rm NN}$"),
         change({"id": "BGHJ-P1", "number": "Proof of Lemma 3.3"}, statement="By $c_\\delta$."),
     ]
@@ -166,10 +252,10 @@ def ask(ledger, book, tmp_path, browser):
     (site / "search.html").write_text(
         '<!doctype html><html lang="en" data-content_root="./"><title>S</title>'
         '<meta charset="utf8"><h1>Search</h1><div id="search-results"></div>'
-        '<script src="_static/search.js"></script>',
+        '<script src="_static/language_data.js"></script><script src="_static/search.js"></script>',
         encoding="utf8",
     )
-    page = browser.new_page()
+    page = page_of
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
 
@@ -182,8 +268,7 @@ def ask(ledger, book, tmp_path, browser):
             "links => links.map((link) => link.textContent)",
         )
 
-    yield asked
-    page.close()
+    return asked
 
 
 @pytest.mark.parametrize(
@@ -208,6 +293,18 @@ def ask(ledger, book, tmp_path, browser):
         ("x₀", ["BGHJ, Equation 3.3"]),
         ("Hoelder", ["BGHJ, Equation 3.3"]),
         ("spurious points", ["BGHJ, Figure 2.6"]),
+        ("waiting log d", ["OWN, Grokking"]),
+        ("logistic seeds", ["OWN, Grokking"]),
+        ("learning rate", ["OWN, Largest step size"]),
+        ("learning rate unheardof", ["OWN, Largest step size"]),
+        ("learning unheardof untold", []),
+        ("blue picture", ["Figure 1: alignment/alignment"]),
+        ("benign overfitting", ["The rank of H"]),
+        ("overfitting", []),
+        ("counterexamples", ["Errata"]),
+        ("what is false?", ["Errata"]),
+        ("cite", ["Citation"]),
+        ("BGHJ citation", []),
         ("the grokking", ["OWN, Grokking"]),
         ("grok", ["OWN, Grokking"]),
         ("<img src=q onerror=w>", []),
@@ -217,3 +314,14 @@ def ask(ledger, book, tmp_path, browser):
 def test_questions_find_claims(ask, question, first):
     """A number, a letter or a word could lead past the claim that it names."""
     assert ask(question)[: max(len(first), 1)] == first
+
+
+def test_what_is_shown_has_what_was_asked_for(ask, page_of):
+    """A claim could be found by its reason, and show a statement that says nothing of it."""
+    ask("overlap waits")
+    assert page_of.locator("section[aria-labelledby=td-found] li p").first.inner_text() == (
+        "Reason: The first overlap waits for a time of order log d."
+    )
+    ask("late points")
+    text = page_of.locator("section[aria-labelledby=td-found] li p").first.inner_text()
+    assert text == "Late points."

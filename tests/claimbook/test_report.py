@@ -83,8 +83,8 @@ def test_pages_work_in_a_browser(site, browser):
     page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
     url = f"{(site / 'ledger.html').as_uri()}"
     page.goto(url)
-    rows = page.locator("#td-ledger li[data-text]")
-    visible = page.locator("#td-ledger li[data-text]:visible")
+    rows = page.locator("li[data-text]")
+    visible = page.locator("li[data-text]:visible")
     count = page.locator("#td-count")
     # The sources are folded until one of them, or the filter, is asked.
     assert rows.count() == 4 and visible.count() == 0 and count.inner_text() == "4 of 4 claims"
@@ -117,6 +117,51 @@ def test_pages_work_in_a_browser(site, browser):
     page.wait_for_url("**?source=OWN#td-filter")
     page.get_by_text("1 of 4 claims").wait_for()
     assert "OWN-rank" in visible.inner_text()
+    # In another order: the same claims, put together anew; a link to one of its groups undoes it.
+    page.goto(f"{url}?order=verdict")
+    groups = page.locator(".td-group:visible > summary")
+    assert groups.all_inner_texts() == [
+        *("confirmed 1 claim", "misprint, corrected 1 claim"),
+        *("false as stated 1 claim", "partial 1 claim"),
+    ]
+    groups.first.click()
+    assert visible.count() == 1 and "BGHJ-T2.3" in visible.inner_text()
+    page.select_option("select[name=source]", "OWN")
+    assert groups.all_inner_texts() == ["false as stated 1 of 1 claim"]
+    page.focus("select[name=order]")
+    page.keyboard.type("by chap")
+    assert groups.all_inner_texts() == ["alignment/alignment 1 of 3 claims"]
+    assert page.url.endswith("?source=OWN&order=chapter")
+    page.click("button[type=reset]")
+    page.wait_for_function("!location.search")
+    assert groups.all_inner_texts() == [
+        "BGHJ A paper with x in its title 3 claims",
+        "OWN 1 claim",
+    ]
+    ids = "rows => rows.map((row) => row.id)"
+    assert rows.evaluate_all(ids)[:2] == ["claim-bghj-l3-1", "claim-bghj-t2-3"]
+    page.goto("about:blank")
+    page.goto(f"{url}?order=verdict#claims-own")
+    assert visible.count() == 1 and "OWN-rank" in visible.inner_text()
+    # Errata and pictures are narrowed in the same way.
+    page.goto((site / "errata.html").as_uri())
+    errata = page.locator(".td-entry:visible")
+    assert errata.count() == 2 and count.inner_text() == "2 of 2 errata"
+    page.select_option("select[name=source]", "OWN")
+    assert errata.count() == 1 and count.inner_text() == "1 of 2 errata"
+    assert page.locator("main h2:visible").all_inner_texts() == ["False as stated"]
+    page.goto("about:blank")
+    page.goto(f"{(site / 'errata.html').as_uri()}?source=OWN#erratum-bghj-l3-1")
+    page.wait_for_selector("#erratum-bghj-l3-1[open]")
+    page.goto(f"{(site / 'errata.html').as_uri()}?words=counter-example")
+    assert errata.count() == 1 and "OWN" in errata.inner_text()
+    page.goto(f"{(site / 'figures.html').as_uri()}?verdict=partial")
+    assert count.inner_text() == "1 of 1 pictures" and page.locator("main img:visible").count() == 1
+    page.fill("input[name=words]", "green")
+    assert count.inner_text() == "0 of 1 pictures"
+    assert page.locator("main h2:visible").count() == 0
+    page.fill("input[name=words]", "blue")
+    assert page.locator("main img:visible").count() == 1
     # By keyboard alone: to the first field, choose, go on to the claim and to its card.
     page.goto(url)
     page.focus("select[name=source]")
@@ -197,6 +242,12 @@ def test_map_works_in_a_browser(site, browser):
     page.goto(url)
     assert page.locator(".td-map .td-node:visible").count() == 3
     assert not page.locator("#td-map-form").is_visible()
+    assert page.locator(".td-legend:visible").count() == 2
+    for name, shown in (("ledger", "li[data-text]"), ("errata", ".td-entry")):
+        page.goto((site / f"{name}.html").as_uri())
+        page.locator("summary").first.click()
+        assert not page.locator(".td-filter").is_visible()
+        assert page.locator(shown).count() == page.locator(f"{shown}:not([hidden])").count() > 1
     context.close()
     assert not errors
 

@@ -73,7 +73,8 @@ def test_cards_and_the_page_of_statements_lead_to_one_another(checkout: Path) ->
     registry = load_registry(checkout / "book" / "claims.toml")
     chapter = checkout / "book" / "alignment" / "alignment.md"
     chapter.parent.mkdir()
-    chapter.write_text('# A\n\n```{code-cell} ipython3\nchapter.claim("BGHJ-T2.3", check)\n```\n')
+    cell = 'chapter.claim("BGHJ-T2.3", check)\nchapter.claim("OWN-rank", check)\n'
+    chapter.write_text(f"# A\n\n```{{code-cell}} ipython3\n{cell}```\n")
     tests = checkout / "tests"
     found = index(registry, library=checkout / "lib", tests=tests).values()
     claims = [
@@ -89,9 +90,14 @@ def test_cards_and_the_page_of_statements_lead_to_one_another(checkout: Path) ->
     assert (
         "*Functions:* {py:obj}`bulk <room.walls.bulk>` · "
         '*Tests:* [bulk](https://code/tests/test_walls.py#L1 "test_walls.py") · '
-        "[code cell 1](https://code/book/alignment/alignment.md#L4) · "
         '<a href="../statements.html#statement-bghj-theorem-2-3">index</a>\n'
     ) in shown["BGHJ-T2.3"]
+    cell = "[code cell 1](https://code/book/alignment/alignment.md#L4)"
+    assert f"\n{cell}\n" in shown["BGHJ-T2.3"]
+    # A claim without a function has a cell too; one that the chapter does not name has none.
+    assert "*Functions:*" not in shown["OWN-rank"]
+    assert "[code cell 1](https://code/book/alignment/alignment.md#L5)" in shown["OWN-rank"]
+    assert "code cell" not in shown["BGHJ-F2.1"]
     assert "*Functions:*" not in shown["BGHJ-L3.1"] and "index" not in shown["OWN-rank"]
     text = page(ledger, found, tests=tests, address="https://code/tests")
     assert 'id="statement-bghj-theorem-2-3"' in text
@@ -99,7 +105,8 @@ def test_cards_and_the_page_of_statements_lead_to_one_another(checkout: Path) ->
     assert 'id="claim-bghj-t2-3"' in shown["BGHJ-T2.3"]
     # Where the tests are not published their names are no links; a long line is folded.
     bare = cards.card(claims[1], {}, code=cards.codes(found, checkout))
-    assert "*Tests:* bulk · code cell 1 · " in bare and "<details>" not in bare
+    assert "*Tests:* bulk · <a" in bare and "\ncode cell 1\n" in bare
+    assert "<details>" not in bare
     many = "".join(f'def f{i}():\n    """BGHJ Theorem 2.3."""\n\n\n' for i in range(5))
     (checkout / "lib" / "room" / "more.py").write_text(many)
     found = index(registry, library=checkout / "lib", tests=tests).values()

@@ -10,6 +10,9 @@ from claimbook.registry import PRINTED_MUST_FAIL
 #: Statements come before what illustrates or proves them.
 _KINDS = ("theorem", "formula", "remark", "table", "figure", "erratum")
 
+#: What the errata can be narrowed to.
+CHOICES = ("source", "verdict", "kind")
+
 
 def errata(ledger: Ledger) -> list[Entry]:
     """Claims that do not hold as printed, in the order of the page.
@@ -56,4 +59,11 @@ def page(ledger: Ledger) -> str:
         if (mine := [claim for claim in chosen if weight(claim) == name])
     ]
     rows = [[source, *counts, sum(counts)] for source, counts in parts.overview(ledger, sections)]
-    return render("errata", rows=rows, sections=sections)
+    ordered = [claim for _, mine in parts.by_source(ledger, chosen) for claim in mine]
+    return render(
+        "errata",
+        rows=rows,
+        sections=sections,
+        choices=parts.choices(ordered, CHOICES),
+        of=lambda claim: {key: claim[key] for key in CHOICES},
+    )

@@ -16,6 +16,8 @@ from claimbook.registry import ClaimError
 
 _WIDTH = 480  # pixels; a list shows about half of them, a screen has two to a point
 _COLOURS = 128  # of a thumbnail: lines and areas of a few colours, and their smooth edges
+#: What the pictures can be narrowed to.
+CHOICES = ("source", "verdict", "kind")
 _THEMES = {"light": "image", "dark": "dark"}
 
 
@@ -98,6 +100,7 @@ def page(ledger: Ledger, thumbnails: Thumbnails) -> str:
     str
     """
     shown = [claim for claim in ledger["claims"] if claim["figure"]]
+    ordered = [claim for _, mine in parts.by_source(ledger, shown) for claim in mine]
     return render(
         "figures",
         titles=ledger["sources"],
@@ -106,7 +109,14 @@ def page(ledger: Ledger, thumbnails: Thumbnails) -> str:
         },
         themes=_THEMES,
         thumbnails=thumbnails,
+        choices=parts.choices(ordered, CHOICES),
+        of=_values,
     )
+
+
+def _values(claims: list[Entry]) -> dict[str, str]:
+    """Return what some claims can be narrowed to; one picture may have several verdicts."""
+    return {key: " ".join(dict.fromkeys(claim[key] for claim in claims)) for key in CHOICES}
 
 
 def _sections(claims: list[Entry]) -> Iterator[tuple[str, list[list[Entry]]]]:

@@ -9,7 +9,10 @@ from claimbook.collect import MAX_FALSE_ALARM, MAX_FALSE_PASS
 from claimbook.pages import parts
 from claimbook.pages.parts import Entry, Ledger
 from claimbook.pages.templates import render
-from claimbook.registry import FINDINGS, PRINTED_MUST_FAIL, UNSETTLED
+from claimbook.registry import PRINTED_MUST_FAIL, UNSETTLED
+
+#: What the claims can be narrowed to.
+CHOICES = ("source", "verdict", "kind", "chapter")
 
 
 def page(ledger: Ledger) -> str:
@@ -26,12 +29,7 @@ def page(ledger: Ledger) -> str:
     """
     claims = ledger["claims"]
     groups = list(parts.by_source(ledger, claims))
-    # What can be chosen in the filter; with `words`, also the keys of the page's address.
-    choices: dict[str, list[str]] = {
-        "source": [source for source, _ in groups],
-        "verdict": [name for name in FINDINGS if ledger["counts"][name]],
-        **{key: sorted({claim[key] for claim in claims}) for key in ("kind", "chapter")},
-    }
+    ordered = [claim for _, mine in groups for claim in mine]
     return render(
         "ledger",
         ledger=ledger,
@@ -43,7 +41,8 @@ def page(ledger: Ledger) -> str:
             *((source, _sums(mine), {"source": source}) for source, mine in groups),
             ("all", _sums(claims), {}),
         ],
-        choices=choices,
+        choices=parts.choices(ordered, CHOICES),
+        of=lambda claim: {key: claim[key] for key in CHOICES},
         groups=groups,
         misprinted=PRINTED_MUST_FAIL,
         unsettled=UNSETTLED,

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any, Literal
 
 from claimbook.evidence import Evidence
-from claimbook.registry import Finding, Matters
+from claimbook.registry import FINDINGS, Finding, Matters
 
 #: A ledger as read from its file, and one of its claims.
 Ledger = Mapping[str, Any]
@@ -183,6 +183,31 @@ def by_source(ledger: Ledger, claims: Iterable[Entry]) -> Iterator[tuple[str, li
         mine = [claim for claim in chosen if claim["source"] == source]
         if mine:
             yield source, mine
+
+
+def choices(claims: Iterable[Entry], keys: Iterable[str]) -> dict[str, list[str]]:
+    """Return what a filter of a page offers: for each key of a claim the values that there are.
+
+    Parameters
+    ----------
+    claims : iterable of mapping
+        Those of the page, in the order of the registry.
+    keys : iterable of str
+        Such as ``source``; with ``words`` also the keys of the address of the page.
+
+    Returns
+    -------
+    dict
+        Verdicts in their own order, sources in that of the claims, others sorted.
+    """
+    chosen = list(claims)
+    found = {key: list(dict.fromkeys(str(claim[key]) for claim in chosen)) for key in keys}
+    for key, values in found.items():
+        if key == "verdict":
+            values.sort(key=[*map(str, FINDINGS)].index)
+        elif key != "source":
+            values.sort()
+    return found
 
 
 @dataclass(frozen=True)

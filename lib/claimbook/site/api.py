@@ -16,6 +16,9 @@ from typing import Any
 #: Folder of the pages, and the page that lists them.
 FOLDER = "api"
 
+#: What puts the pages of this package behind all others that the search of Sphinx finds.
+_SCORER = Path(__file__).parents[1] / "templates" / "scorer.js"
+
 #: What Sphinx needs for the pages, added to its configuration. Types are words for readers, such
 #: as "ndarray, shape (n, d)", and no names to be linked.
 _CONFIGURATION = """
@@ -27,6 +30,7 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 extensions = [*extensions, "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.linkcode"]
 extensions += ["claimbook.site.api"]
+html_search_scorer = {scorer!r}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
@@ -76,7 +80,9 @@ def configuration(root: Path, address: str) -> str:
     tops = [name for name in packages(root) if "." not in name]
     if not tops:
         return ""
-    return _CONFIGURATION.format(root=str(root.resolve()), packages="|".join(tops), address=address)
+    return _CONFIGURATION.format(
+        root=str(root.resolve()), packages="|".join(tops), address=address, scorer=str(_SCORER)
+    )
 
 
 def packages(root: Path) -> Iterator[str]:

@@ -17,12 +17,14 @@ from typing import Any
 
 from claimbook.numbering import statement_of
 from claimbook.pages import parts
+from claimbook.pages.map import UNCLAIMED
 from claimbook.pages.parts import Entry
 from claimbook.pages.templates import render
 from claimbook.proofs import Node
-from claimbook.registry import PRINTED_MUST_FAIL
-from claimbook.render import excludes
+from claimbook.registry import PRINTED_MUST_FAIL, UNSETTLED, Finding
+from claimbook.render import MARKS, WORDS, excludes
 from claimbook.site.figures import Shown
+from claimbook.site.sources import Source
 from claimbook.statements import Cell, Place, Statement, cell
 from claimbook.verdict import MIME
 
@@ -90,6 +92,7 @@ def put(
     figures: Mapping[str, Shown],
     graphs: Graphs | None = None,
     code: Mapping[str, Code] | None = None,
+    sources: Mapping[str, Source] | None = None,
 ) -> None:
     """Replace the badges in an executed notebook by cards.
 
@@ -105,6 +108,8 @@ def put(
         What proofs use, of :func:`claimbook.proofs.graphs`.
     code : mapping, optional
         Of :func:`codes`.
+    sources : mapping, optional
+        Of :func:`claimbook.site.sources.read`.
     """
     for executed in notebook.cells:
         for output in executed.get("outputs", []):
@@ -112,7 +117,7 @@ def put(
             if record and record["id"] in claims:
                 # The text is MyST, so that formulas and links are those of the page.
                 output["data"] = {
-                    "text/markdown": card(claims[record["id"]], figures, graphs, code),
+                    "text/markdown": card(claims[record["id"]], figures, graphs, code, sources),
                     MIME: record,
                 }
 
@@ -122,6 +127,7 @@ def card(
     figures: Mapping[str, Shown],
     graphs: Graphs | None = None,
     code: Mapping[str, Code] | None = None,
+    sources: Mapping[str, Source] | None = None,
 ) -> str:
     """Return the card of a claim as MyST text.
 
@@ -129,7 +135,7 @@ def card(
     ----------
     claim : mapping
         Of the ledger.
-    figures, graphs, code : mapping
+    figures, graphs, code, sources : mapping
         As for :func:`put`.
     """
     nodes = (graphs or {}).get(claim["source"], {})
@@ -151,6 +157,7 @@ def card(
         for key, name in (("printed", "Printed"), ("ours", "Right"))
         if wrong and key in claim
     ]
+    mine = (code or {}).get(claim["id"])
     excluded = list(dict.fromkeys(map(excludes, parts.evidence(claim))))
     text = render(
         "card",
@@ -159,11 +166,32 @@ def card(
         excluded=excluded,
         figure=figures.get(claim["figure"]),
         relations=relations,
-        code=(code or {}).get(claim["id"]),
+        foot=list(_foot(claim, (sources or {}).get(claim["source"]), mine)),
+        code=mine,
         map=f"{_relative('map', claim['chapter'])}?focus={node.key}&amp;way=both" if node else "",
     )
     # The registry names chapters from the folder of the book, the page stands in one of its parts.
     return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", text)
+
+
+def _foot(claim: Entry, source: Source | None, code: Code | None) -> Iterator[str]:
+    """Yield as MyST whose a claim is, which pages say more of it, and where it is computed."""
+    if source:
+        yield f"*Source:* {source.name} {{cite}}`{source.entry}`"
+    entries = []
+    if claim["verdict"] in PRINTED_MUST_FAIL:
+        entries.append(("erratum", "errata", "erratum"))
+    if claim["verdict"] in UNSETTLED:
+        entries.append(("what would settle it", "limits", "limit"))
+    if "panels" in claim:
+        entries.append(("panel by panel", "panels", "panels"))
+    for words, page, prefix in entries:
+        place = parts.anchor(prefix, claim["id"])
+        yield f'<a href="{_relative(page, claim["chapter"])}#{place}">{words}</a>'
+    if code and code.cell.line:
+        words = f"code cell {code.cell.number}"
+        address = f"{code.address}/book/{claim['chapter']}.md#L{code.cell.line}"
+        yield f"[{words}]({address})" if code.address else words
 
 
 def _users(
@@ -177,18 +205,26 @@ def _users(
 
 
 def _link(claim: Entry, target: Node, used: Sequence[str]) -> str:
-    """Return the number of a statement as HTML, with a link to its card if it has one."""
+    """Return the number of a statement with its verdict, as a link to its card if it has one."""
     chosen = [other for other in target.claims if other["id"] in used]
     other = chosen[0] if chosen else target.first
     if other is None:
-        return escape(target.number)
+        return _marked(escape(target.number), None)
     place = f"#{parts.anchor('claim', other['id'])}"
     page = (
         ""
         if other["chapter"] == claim["chapter"]
         else _relative(other["chapter"], claim["chapter"])
     )
-    return f'<a href="{page}{place}">{escape(target.number)}</a>'
+    verdict = other["verdict"] if chosen else target.verdict
+    return _marked(f'<a href="{page}{place}">{escape(target.number)}</a>', verdict)
+
+
+def _marked(name: str, verdict: Finding | None) -> str:
+    """Return a name with the mark of its verdict, which does not begin a line."""
+    words = WORDS[verdict] if verdict else UNCLAIMED
+    mark = MARKS[verdict] if verdict else "–"
+    return f'{name}&nbsp;<span role="img" aria-label="{words}">{mark}</span>'
 
 
 def _relative(page: str, chapter: str) -> str:

@@ -27,7 +27,7 @@ from claimbook import proofs, report
 from claimbook.pages import performance
 from claimbook.registry import ClaimError
 from claimbook.run import chapters
-from claimbook.site import api, cards, figures, links, meta, policy, reuse, weight
+from claimbook.site import api, cards, figures, links, meta, policy, reuse, sources, weight
 
 #: Page made from the committed measurements, where there are any.
 #: Pages that are made from measurements, where these are committed.
@@ -176,6 +176,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
     graphs = proofs.graphs(content)
     statements = report.index_of(root)
     code = cards.codes(statements, root, _address(stage))
+    authors = sources.read(book.glob("*.bib"))
     moving = False
     for name in chapters.chapters(book):
         source = notebooks / f"{name}.ipynb"
@@ -193,7 +194,7 @@ def assemble(root: Path, stage: Path, *, notebooks: Path, ledger: Path) -> None:
             figures.lead(notebook, shown)
         except ValueError as error:
             raise SiteError(f"chapter {name}: {error}") from error
-        cards.put(notebook, claims, shown, graphs, code)
+        cards.put(notebook, claims, shown, graphs, code, authors)
         text = nbformat.writes(notebook)
         _write(text, stage / "book" / f"{name}.ipynb")
         moving = moving or "interactive-figure" in text

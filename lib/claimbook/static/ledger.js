@@ -1,5 +1,5 @@
 /* The pages of the ledger: formulas are typeset when they come into view, a link opens what it leads
-   to, and the ledger has a filter, the choice of which stands in the address. */
+   to, and pages with a filter have its choice, and the order of their entries, in the address. */
 
 (() => {
   /* Formulas of hundreds of entries would take seconds: each waits until its place is on the screen.
@@ -35,38 +35,80 @@
   });
 
   const form = document.getElementById("td-filter");
-  const rows = [...document.querySelectorAll("#td-ledger li[data-text]")];
-  const groups = [...document.querySelectorAll("#td-ledger > .td-group")].map((group) => ({
-    group,
-    mine: [...group.querySelectorAll("li[data-text]")],
-    number: group.querySelector(".td-number"),
-    words: group.querySelector(".td-number").textContent,
-  }));
+  const rows = [...document.querySelectorAll("[data-text]")];
+  const orders = form?.elements.order;
+  const keys = [...form?.elements ?? []].map(({name}) => name).filter(Boolean);
+  const choices = keys.filter((key) => key !== "words" && key !== "order");
   const count = document.getElementById("td-count");
-  const choices = ["source", "verdict", "kind", "chapter"];
-  const keys = [...choices, "words"];
+
+  /* What can be folded around entries, with what it is before anything is chosen. */
+  const around = (kind) => [...new Set(rows.map((row) => row.closest(kind)).filter(Boolean))]
+    .map((group) => ({
+      group,
+      mine: rows.filter((row) => group.contains(row)),
+      number: group.querySelector(":scope > summary > .td-number"),
+      words: group.querySelector(":scope > summary > .td-number")?.textContent,
+      open: group.open,
+    }));
+  /* Entries can be put together by another of their values: in groups that are made for it. */
+  const places = rows.map((row) => row.parentElement);
+  const initial = form ? [...around(".td-group:not(.td-section)"), ...around(".td-section")] : [];
+  let made = [];
+  let groups = initial;
+  const arrange = () => {
+    groups = initial;
+    if (!orders) return;
+    const order = orders.value;
+    rows.forEach((row, place) => places[place].append(row));
+    for (const group of made) group.remove();
+    made = [];
+    for (const {value, text} of order ? form.elements[order].options : []) {
+      const mine = rows.filter((row) => value && row.dataset[order] === value);
+      if (!mine.length) continue;
+      const group = document.createElement("details");
+      group.className = "td-group";
+      const list = places[0].cloneNode(false);
+      list.append(...mine);
+      const summary = document.createElement("summary");
+      const name = document.createElement("strong");
+      name.textContent = text;
+      const number = document.createElement("span");
+      number.className = "td-number";
+      number.textContent = `${mine.length} ${form.dataset.of}`.replace(/^(1 .*)s$/, "$1");
+      summary.append(name, " ", number);
+      group.append(summary, list);
+      (made.at(-1) ?? form).after(group);
+      made.push(group);
+    }
+    for (const {group} of initial) group.hidden = Boolean(order);
+    if (order) groups = around(".td-group");
+  };
+  const sections = [...new Set(rows.map((row) => row.closest("section")))]
+    .filter((section) => form && !section.contains(form));
   let filtered = false;
   const filter = () => {
     const wanted = choices.map((key) => [key, form.elements[key].value]);
     const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = words.length > 0 || wanted.some(([, value]) => value);
-    let shown = 0;
-    for (const {group, mine, number, words: all} of groups) {
-      let found = 0;
-      for (const row of mine) {
-        const text = row.dataset.text;
-        row.hidden = !wanted.every(([key, value]) => !value || row.dataset[key] === value)
-          || !words.every((word) => text.includes(word));
-        found += !row.hidden;
-      }
+    for (const row of rows) {
+      const {text} = row.dataset;
+      const has = ([key, value]) => !value || row.dataset[key].split(" ").includes(value);
+      row.hidden = !wanted.every(has) || !words.every((word) => text.includes(word));
+    }
+    for (const {group, mine, number, words: all, open} of groups) {
+      const found = mine.filter((row) => !row.hidden).length;
       group.hidden = !found;
-      /* What is found is shown; without a choice the sources are folded again. */
-      if (chosen || filtered) group.open = chosen;
-      number.textContent = chosen ? `${found} of ${all}` : all;
-      shown += found;
+      /* What is found is shown; without a choice the groups are folded again. */
+      if (chosen) group.open = true;
+      else if (filtered) group.open = open;
+      if (number) number.textContent = chosen ? `${found} of ${all}` : all;
+    }
+    for (const section of sections) {
+      section.hidden = rows.every((row) => row.hidden || !section.contains(row));
     }
     filtered = chosen;
-    count.textContent = `${shown} of ${rows.length} claims`;
+    const shown = rows.filter((row) => !row.hidden).length;
+    count.textContent = `${shown} of ${rows.length} ${form.dataset.of}`;
   };
   // The address holds what is chosen, so that it can be kept and passed on.
   const remember = () => {
@@ -84,6 +126,7 @@
       field.value = query.get(key) ?? "";
       if (field.selectedIndex === -1) field.value = "";
     }
+    arrange();
     filter();
   };
 
@@ -92,8 +135,9 @@
     const id = decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
-    if (target.closest("#td-ledger [hidden]")) {
+    if (form && target.closest("[hidden]")) {
       for (const key of keys) form.elements[key].value = "";
+      arrange();
       filter();
       history.replaceState(null, "", `${location.pathname}${location.hash}`);
     }
@@ -110,7 +154,8 @@
       .then(() => target.scrollIntoView());
   };
   if (form) {
-    const change = () => {
+    const change = (event) => {
+      if (!event || event.target.name === "order") arrange();
       filter();
       remember();
     };

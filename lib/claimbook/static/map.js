@@ -133,6 +133,10 @@
       for (const event of ["pointerleave", "blur"]) node.addEventListener(event, mark(false));
     }
   }
+  /* On a phone the graph is seen before what explains its marks. */
+  if (matchMedia("(max-width: 600px)").matches) {
+    document.querySelector(".td-marks").removeAttribute("open");
+  }
   form.hidden = false;
   recall();
 })();

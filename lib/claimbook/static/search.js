@@ -1,14 +1,19 @@
-/* On the search page: the claims that a number, a letter or words lead to, above what the search of
-   Sphinx finds. The index is claims-index.js, which claimbook writes with the pages of the ledger. */
+/* On the search page: the claims, figures and pages that a number, a letter or words lead to, above
+   what the search of Sphinx finds. The index is claims-index.js, which claimbook writes with the
+   pages of the ledger; words have the stems that Sphinx gives them. */
 
 (() => {
   const results = document.getElementById("search-results");
   const asked = (new URLSearchParams(location.search).get("q") ?? "").trim();
   if (!results || !asked) return;
 
-  const MOST = 10;
+  const MOST = 12;
   const ID = 8; // above all numbers
   const LETTERS = 2; // of the pages of notation and of words, below the claims
+  const FIGURES = 2; // of those whose captions have the words
+  const PAGES = 2; // of those that are found by their question
+  const THEOREM = 1.5; // what most ask for weighs more than what illustrates it
+  const SAME = 0.9; // what a word counts that means what was asked for
 
   /* ------------------------------------------------------------- one form for all spellings */
 
@@ -42,13 +47,12 @@
     .replace(/\u2212/g, "-")
     .replace(/[{}$\\]/g, "")
     .replace(/\s*([_^])[\s(]*/g, "$1");
-  const STOP = new Set(("a all an and any are as at be by can code csv data do does find for from "
-    + "function get has have how i if in is it its me my not of on or that the there this to use was "
-    + "what when where which why with").split(" "));
-  const stem = (word) => {
-    if (word.length < 4 || /[_^\d]|(?:ss|us|is)$/.test(word)) return word;
-    return word.replace(/ies$/, "y").replace(/s$/, "");
-  };
+  const STOP = new Set(("a all an and any are as at be by can code csv data did do does done find "
+    + "for from function get has have how i if in is it its me my not of on or our over should take "
+    + "takes taken than that the there they this to use was we were what when where which why will "
+    + "with would you your").split(" "));
+  const stemmer = new Stemmer();
+  const stem = (word) => word.length < 4 || /[_^\d]/.test(word) ? word : stemmer.stemWord(word);
   const words = (text) =>
     (fold(text).match(/[a-z0-9]+(?:[_^]-?[a-z0-9]+)*/g) ?? []).filter((word) => !STOP.has(word))
       .map(stem);
@@ -135,9 +139,9 @@
     entry.phrases = [];
     for (const [text, weight] of fields) {
       const found = words(text);
-      entry.phrases.push([` ${found.join(" ")} `, weight]);
       /* A word weighs less in a long text. */
       const each = weight / (0.8 + found.length / 100);
+      entry.phrases.push([` ${found.join(" ")} `, weight, each]);
       for (const word of found) {
         add(word, each);
         if (/[_^]/.test(word)) for (const part of word.split(/[_^]/)) add(part, each / 2);
@@ -157,11 +161,26 @@
       ...claim.terms.map((term) => [term, 4]),
       [claim.number, 3],
       [claim.text, 2],
+      [claim.reason, .8],
       /* Without the key of its source: OWN would be found by whoever has a model of their own. */
       [claim.id.replace(/^[^-]*-/, ""), 1],
       [index.chapters[claim.chapter], 1],
       [claim.functions.join(" "), .5],
+      [claim.tested, .5],
     ]));
+    const figures = index.figures.map((figure, order) => prepare({
+      ...figure,
+      order,
+      title: `Figure ${figure.number}: ${index.chapters[figure.chapter]}`,
+      address: `${index.folder}/${figure.chapter}.html#${figure.place}`,
+      about: "",
+    }, [[figure.text, 1], [index.chapters[figure.chapter], .5]]));
+    const pages = index.pages.map((page, order) => prepare({
+      ...page,
+      order,
+      address: `${index.folder}/${page.place.replace(/(?=#|$)/, ".html")}`,
+      about: "",
+    }, [...page.words.map((phrase) => [phrase, 4]), [page.title, 3], [page.text, 1]]));
     const letters = index.letters.map((letter, order) => prepare({
       ...letter,
       order,
@@ -183,12 +202,23 @@
     const mine = asks.source ? claims.filter((claim) => claim.source === asks.source) : claims;
     const wanted = [...new Set(words(asks.rest))];
 
-    const every = [...claims, ...letters, ...terms];
+    const every = [...claims, ...figures, ...pages, ...letters, ...terms];
     const frequency = new Map();
     for (const entry of every) {
       for (const word of entry.weights.keys()) frequency.set(word, 1 + (frequency.get(word) ?? 0));
     }
-    /* A word that nothing has is taken for the beginning of one. */
+    /* A phrase counts in an entry if one of those that mean the same stands in it. */
+    const phrase = ` ${wanted.join(" ")} `;
+    const others = index.synonyms.flatMap((group) => {
+      const forms = group.map((each) => ` ${words(each).join(" ")} `);
+      return forms.filter((form) => phrase.includes(form)).map((form) => ({
+        places: form.trim().split(" ").map((word) => wanted.indexOf(word)),
+        forms: forms.filter((each) => each !== form),
+      }));
+    });
+    const meansIn = (entry, {forms}) => Math.max(0, ...entry.phrases.map(
+      ([text, , each]) => forms.some((form) => text.includes(form)) ? each * SAME : 0));
+    /* A word that nothing has is taken for the beginning of one; else it says nothing. */
     const known = [...frequency.keys()];
     const guessed = (word) => {
       const short = word.replace(/([aou])e/g, "$1"); // Hoelder, which is Hölder
@@ -196,22 +226,41 @@
     };
     const spelled = wanted.map((word) =>
       frequency.has(word) || word.length < 4 ? [word] : guessed(word));
-    const rarity = spelled.map((forms) => Math.log(
-      1 + every.length / (1 + Math.max(0, ...forms.map((word) => frequency.get(word) ?? 0)))));
+    const common = spelled.map((forms) => Math.max(0, ...forms.map((word) => frequency.get(word) ?? 0)));
+    for (const meaning of others) {
+      const number = every.filter((entry) => meansIn(entry, meaning)).length;
+      for (const place of meaning.places) common[place] = Math.max(common[place], number);
+    }
+    const rarity = common.map((number) => number && Math.log(1 + every.length / (1 + number)));
     const all = rarity.reduce((sum, value) => sum + value, 0);
-    const phrase = ` ${words(asks.rest).join(" ")} `;
+    /* Words that stand side by side in a question do so in what it asks for. */
+    const pairs = wanted.slice(1).map((word, place) => [
+      ` ${wanted[place]} ${word} `, Math.min(rarity[place], rarity[place + 1]),
+    ]);
+    const clear = 2 * common.filter(Boolean).length >= wanted.length;
     const weigh = (entry) => {
+      if (!all || !clear) return 0;
+      const weights = spelled.map((forms) =>
+        Math.max(0, ...forms.map((word) => entry.weights.get(word) ?? 0)));
+      for (const meaning of others) {
+        const weight = meansIn(entry, meaning);
+        for (const place of meaning.places) weights[place] = Math.max(weights[place], weight);
+      }
       let score = 0;
       let covered = 0;
-      spelled.forEach((forms, place) => {
-        const weight = Math.max(0, ...forms.map((word) => entry.weights.get(word) ?? 0));
+      weights.forEach((weight, place) => {
         score += weight * rarity[place];
         if (weight) covered += rarity[place];
       });
-      if (!wanted.length || covered < 0.6 * all) return 0;
+      if (covered < 0.6 * all) return 0;
+      for (const [pair, worth] of pairs) {
+        const weight = entry.phrases.map(([text, , each]) => text.includes(pair) ? each : 0);
+        score += Math.max(0, ...weight) * worth;
+      }
       const said = entry.phrases.filter(([text]) => text.includes(phrase)).map(([, weight]) => weight);
       const together = wanted.length > 1 ? Math.max(0, ...said) : 0;
-      return score * (covered / all) ** 2 + together * all;
+      const theorem = entry.numbers?.[0]?.kind === "theorem" && !entry.numbers[0].place;
+      return (score * (covered / all) ** 2 + together * all) * (theorem ? THEOREM : 1);
     };
 
     const ranked = (entries, level) => entries
@@ -233,12 +282,36 @@
       delete asks.number;
       found = ranked(mine, () => 0);
     }
+    /* What is shown of a claim is its statement, or the sentence of its reason that has more of the
+       words. */
+    const has = (text) => words(text).filter((word, place, each) =>
+      each.indexOf(word) === place && spelled.some((forms) => forms.includes(word))).length;
+    for (const claim of found.slice(0, MOST)) {
+      const [sentence] = claim.reason.split(/(?<=[.:;]) /).sort((a, b) => has(b) - has(a));
+      if (has(sentence) > has(claim.text)) claim.text = `Reason: ${sentence}`;
+    }
     if (asks.number || called.length) return found.slice(0, MOST);
-    /* The word that was asked for stands above the claims, letters and other words below them. */
-    const meant = ranked(terms.filter((term) => words(term.name).join(" ") === phrase.trim()), () => 0);
+    /* The page or the word that was asked for stands above the claims, letters and other words
+       below them. */
+    const named = (names) => wanted.length
+      && names.some((name) => ` ${words(name).join(" ")} ` === phrase);
+    const meant = [
+      ...ranked(terms.filter(({name}) => named([name])), () => 0),
+      ...pages.filter(({words: names}) => named(names)),
+    ];
     const below = ranked([...letters, ...terms].filter((entry) => !meant.includes(entry)), () => 0)
-      .slice(0, LETTERS);
-    return [...meant, ...found.slice(0, MOST - meant.length - below.length), ...below];
+      .slice(0, wanted.length > 2 ? 1 : LETTERS);
+    const best = (entries, most) => ranked(entries, () => 0).slice(0, most);
+    /* A claim that says it in these words stands before the pages. */
+    const first = found.slice(0, 1)
+      .filter(({phrases}) => phrases.some(([text]) => text.includes(phrase)));
+    const beside = asks.source ? [] : [
+      ...best(pages.filter((page) => !meant.includes(page)), PAGES),
+      ...best(figures, FIGURES),
+    ];
+    const among = ranked([...found.slice(first.length), ...beside], () => 0);
+    const room = MOST - meant.length - first.length - below.length;
+    return [...meant, ...first, ...among.slice(0, room), ...below];
   };
 
   /* ---------------------------------------------------------------------------------- the page */
@@ -261,7 +334,7 @@
         element("p", {}, entry.text)));
     }
     results.before(element("section", {class: "td-found", "aria-labelledby": "td-found"},
-      element("h2", {id: "td-found"}, "Statements and figures"), list));
+      element("h2", {id: "td-found"}, "Statements, figures and pages"), list));
   };
   const script = element("script", {src: `${root}_static/claims-index.js`});
   script.addEventListener("load", show);
