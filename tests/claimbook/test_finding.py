@@ -84,7 +84,7 @@ BBP transition
 bulk
   All others. See {doc}`alignment/matrices`.
 
-Marchenko–Pastur law of $\delta_NN$
+Marchenko–Pastur law of c_d
   A law.
 ```
 """
@@ -180,7 +180,7 @@ def test_index_has_numbers_letters_and_functions(ledger, claims, book):
         "place": "term-BBP-transition",
     }
     assert bulk["text"].startswith("All others.")
-    assert law["place"] == "term-MarchenkoPastur-law-of-delta_NN"
+    assert law["place"] == "term-MarchenkoPastur-law-of-c_d"
 
 
 def test_index_is_written_beside_the_pages(claims, executed, tmp_path):
