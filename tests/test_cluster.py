@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chapters import HEAD
 
 from claimbook.run import execute
 from traindyn import _cluster, parallel
@@ -64,21 +65,7 @@ def deadly(size, rng):
 N = SimpleNamespace(**NOTEBOOK)
 CASES = [{"size": size} for size in range(1, 13)]
 
-CHAPTER = """\
----
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 1
-```
-
+ELSEWHERE = """
 ```{code-cell} ipython3
 import os
 from traindyn.parallel import map_ordered
@@ -175,7 +162,7 @@ def test_large_functions_are_told_apart(cluster):
 def test_the_environment_names_the_cluster_of_a_chapter(two, tmp_path, monkeypatch):
     """`TRAINDYN_CLUSTER=... make book` must reach the notebooks' processes."""
     source = tmp_path / "chapter.md"
-    source.write_text(CHAPTER, encoding="utf8")
+    source.write_text(HEAD + ELSEWHERE, encoding="utf8")
     for address, there in ((two.scheduler_address, True), ("", False)):
         monkeypatch.setenv("TRAINDYN_CLUSTER", address)
         execute.execute(source, tmp_path / "chapter.ipynb", build=tmp_path, report=lambda _: None)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chapters import HEAD
 
 from claimbook.run import caches, execute, stamps
 
@@ -25,22 +26,6 @@ def half(x):
 print(half(8.0), jax.jit(lambda x: x**2 + 1)(3.0))
 """
 RESULT = "4.0 10.0\n"
-
-CHAPTER = """\
----
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 1
-```
-"""
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +135,7 @@ def test_builds_and_single_runs_mend_the_caches(
     for path in whole:
         cut(path)
     source, lines = folder / "chapter.md", []
-    source.write_text(CHAPTER, encoding="utf8")
+    source.write_text(HEAD, encoding="utf8")
     execute.execute(source, folder / "a.ipynb", build=folder, root=folder, report=lines.append)
     said = {f"{path}: damaged, to be made again" for path in whole}
     assert said <= set(lines)

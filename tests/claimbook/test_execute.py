@@ -12,22 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-HEAD = """\
----
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 1
-```
-"""
+from chapters import HEAD
 
 SLOW = """
 ```{code-cell} ipython3
