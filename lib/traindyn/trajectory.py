@@ -211,6 +211,7 @@ class Trajectory(Generic[Recorded]):
         ValueError
             If an index does not exist or the indices do not increase.
         """
+        _validate.unmasked("indices", indices)
         chosen = np.asarray(indices)
         if chosen.ndim != 1 or chosen.size == 0 or chosen.dtype.kind not in "iu":
             raise ValueError(f"indices must be a list of integers, got {indices!r}")
