@@ -42,13 +42,13 @@ def test_numbers_among_objects_are_numbers(module):
 def test_numbers_that_no_float_holds_are_refused(module, value):
     """The cast raised an error of Python, or warned and went on with infinity."""
     for check in (module.finite, module.numeric, module.finite_complex):
-        with pytest.raises(ValueError, match="^x must be below 1e308 in size, got "):
+        with pytest.raises(ValueError, match=r"^x must be below 1e308 in size, got "):
             check("x", value)
 
 
 def test_the_name_is_that_of_the_argument():
     """As everywhere."""
-    with pytest.raises(ValueError, match="^ratio must be below 1e308 in size, got 1000"):
+    with pytest.raises(ValueError, match=r"^ratio must be below 1e308 in size, got 1000"):
         laws.MarchenkoPastur(10**400)
 
 
