@@ -195,15 +195,15 @@ def test_local_functions_that_are_not_finite_are_named() -> None:
             call(statistics, c_delta=1.0)
     with pytest.raises(FloatingPointError, match=value):
         bad.population_loss(statistics)
-    with pytest.raises(FloatingPointError, match="local.value must be finite, got nan at z = "):
+    with pytest.raises(FloatingPointError, match=r"local\.value must be finite, got nan at z = "):
         bad.loss(point, sample)
-    with pytest.raises(FloatingPointError, match="local.slope must be finite, got "):
+    with pytest.raises(FloatingPointError, match=r"local\.slope must be finite, got "):
         bad.gradient(point, sample)
-    with pytest.raises(FloatingPointError, match=f"the solver stopped near 0: {slope}"):
+    with pytest.raises(FloatingPointError, match=rf"the solver stopped near 0: {slope}"):
         ode.solve(bad, statistics, [0.0, 1.0], c_delta=1.0)
-    with pytest.raises(Diverged, match=f"^{slope}; the iterates left the finite numbers"):
+    with pytest.raises(Diverged, match=rf"^{slope}; the iterates left the finite numbers"):
         sgd.reduced.run(bad, statistics, [0.0, 10.0], step_size=0.05, rng=0)
-    with pytest.raises(Diverged, match="^replica 0 of 2: local.slope must be finite"):
+    with pytest.raises(Diverged, match=r"^replica 0 of 2: local\.slope must be finite"):
         sgd.direct.run_replicas(bad, [0.0, 10.0], step_size=0.05, replicas=2, rng=0)
 
 
