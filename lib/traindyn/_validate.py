@@ -35,6 +35,22 @@ def numeric(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None
     return _as_type(name, array, np.float64)
 
 
+def real(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
+    """Return `value` as a float array of the given shape, whose entries nobody has looked at.
+
+    For what is called in every step of a loop.
+    """
+    unmasked(name, value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise ValueError(f"{name} must be numeric, got {_shown(value)}") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numeric and real, got an array of {array.dtype}")
+    _check_shape(name, array, shape)
+    return _as_type(name, array, np.float64)
+
+
 def finite_complex(
     name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None
 ) -> NDArray[Any]:
