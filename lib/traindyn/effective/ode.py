@@ -115,6 +115,7 @@ def _integrate(
     grid = _validate.increasing("times", times)
     rtol = _validate.positive("rtol", rtol)
     atol = _validate.positive("atol", atol)
+    _validate.providing("start", start, "_fields")
     layout = Layout(start)
     first = layout.pack(start)
     if grid[-1] == 0:
