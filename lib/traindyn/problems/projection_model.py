@@ -474,9 +474,9 @@ class ProjectionModel:
         moves -= draws.masses @ moves
         return np.asarray((moves.T * draws.masses) @ moves)
 
-    def _draws(self, statistics: Statistics, rule: Rule | None, deviation: float) -> _Draws:
-        """Discretise the law of what the loss sees."""
-        m, R_perp, s = _validate.record(
+    def _fitting(self, statistics: Statistics) -> Statistics:
+        """Return statistics of finite numbers, of the shapes of the model."""
+        return _validate.record(
             "statistics",
             statistics,
             (("K", "k"), ("K", "K"), ("S",)),
@@ -485,6 +485,10 @@ class ProjectionModel:
             k=self.directions,
             S=self.scalars.size,
         )
+
+    def _draws(self, statistics: Statistics, rule: Rule | None, deviation: float) -> _Draws:
+        """Discretise the law of what the loss sees."""
+        m, R_perp, s = self._fitting(statistics)
         rule = default_rule(self.drift_dimension) if rule is None else rule
         _validate.providing("rule", rule, "nodes", "weights")
         if rule.dim != self.drift_dimension:
@@ -542,7 +546,7 @@ class ProjectionModel:
             Of one point, without leading axes. Nothing is said of large ones: a run that
             diverges leaves what the loss was made for.
         """
-        if max(np.abs(part).max(initial=0.0) for part in statistics) > _FAR:
+        if max(np.abs(part).max(initial=0.0) for part in self._fitting(statistics)) > _FAR:
             return ""
         try:
             self.drift(statistics, c_delta=0.0)
