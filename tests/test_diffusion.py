@@ -76,6 +76,21 @@ def test_factor_form_has_the_same_coefficients():
     np.testing.assert_allclose(factor[2, 0] @ factor[2, 0].T, LINE.noise, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("matrix", "noise", "said"),
+    [
+        (-1.0, 1e308, "up to 1, of noise up to 1e\\+308"),
+        (1e3, 1.0, "up to 1e\\+03"),
+        (-1e200, 1.0, "up to"),
+    ],
+)
+def test_what_is_beyond_the_numbers_is_told(matrix, noise, said):
+    """It was NaN, or an error of Python."""
+    with pytest.raises(FloatingPointError, match=f"^matrix, noise and times must .* matrix {said}"):
+        van_loan(matrix * np.eye(2), noise * np.eye(2), np.array([1.0, 2.0]))
+
+
 def test_bad_requests_are_named():
     """No stationary law, a start that is no covariance."""
     growing = LinearDiffusion(("x",), np.array([[0.1]]), np.array([[1.0]]))

@@ -140,6 +140,9 @@ def test_symmetric_sqrt_knows_no_units() -> None:
         (lambda: gaussian.gauss_hermite(0, 3), r"dim must be an integer >= 1, got 0"),
         (lambda: gaussian.gauss_hermite(2, 0), r"order must be an integer >= 1, got 0"),
         (lambda: gaussian.gauss_hermite(10, 20), r"order \*\* dim must be at most"),
+        (lambda: gaussian.gauss_hermite(2**63, 3), r"order \*\* dim must be at most"),
+        (lambda: gaussian.gauss_hermite(2, 4097), r"order \*\* dim must be at most"),
+        (lambda: gaussian.gauss_hermite(2**63, 1), r"dim must be an integer in \[1, 64\]"),
         (lambda: gaussian.sobol(2, 100, rng=0), r"n must be a power of two, got 100"),
         (lambda: gaussian.rule(3, size=4), r"size must be an integer >= 16, got 4"),
         (

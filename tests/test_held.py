@@ -11,11 +11,14 @@ from traindyn.diffusion import LinearDiffusion
 from traindyn.gaussian import Rule, default_rule
 from traindyn.kernels.flow import KernelFlow
 from traindyn.laws import HardSubspace, SampleCovariance, WeightedMarchenkoPastur
+from traindyn.problems.base import Sample
 from traindyn.problems.multi_index import MultiIndex
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.regression import LeastSquares
+from traindyn.trajectory import Trajectory
 
 RNG = np.random.default_rng(0)
+PATH = Sample(np.zeros(2), np.zeros(2))
 EYE, PAIR = np.eye(2), np.array([0.25, 0.75])
 ROWS = RNG.standard_normal((40, 2))
 
@@ -32,6 +35,7 @@ ROWS = RNG.standard_normal((40, 2))
         lambda: HardSubspace(ROWS[:, 0] ** 2, ROWS, 5.0).outliers.values,
         lambda: HardSubspace(ROWS[:, 0] ** 2, ROWS, 5.0).informative.vectors,
         lambda: KernelFlow(EYE, PAIR).targets,
+        lambda: Trajectory(np.arange(2.0), PATH).times,
     ],
 )
 def test_what_is_kept_cannot_be_written_to(array):
@@ -48,6 +52,7 @@ def numbers(found):
 @pytest.mark.parametrize(
     ("make", "given", "look"),
     [
+        (Trajectory, (np.arange(2.0), PATH), lambda path: path.times),
         (Rule, (ROWS, np.full(40, 1 / 40)), lambda rule: rule.expect(rule.nodes[:, 0])),
         (KernelFlow, (EYE, PAIR), lambda flow: (flow.kernel, flow.targets)),
         (LeastSquares, (ROWS, ROWS[:, 0]), lambda problem: problem.loss([0.0, 1.0])),

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from traindyn import linalg
 from traindyn.linalg import DenseOperator, LambdaOperator, SymmetricOperator
+from traindyn.spectra import density
 
 
 def rotated(eigenvalues: np.ndarray, seed: int) -> np.ndarray:
@@ -250,6 +251,63 @@ def test_operators_of_other_libraries_are_taken_as_they_are(make: Any) -> None:
     assert linalg.subspace_error(make(matrix), basis) == pytest.approx(error, rel=1e-6)
 
 
+def kept(product: Any) -> Any:
+    """Return one array again and again, whatever its values are by then."""
+    buffers: dict[tuple[int, ...], np.ndarray] = {}
+
+    def into(vectors: np.ndarray) -> np.ndarray:
+        buffer = buffers.setdefault(vectors.shape, np.empty(vectors.shape))
+        buffer[...] = product(vectors)
+        return buffer
+
+    return into
+
+
+def in_place(product: Any) -> Any:
+    """Write the product over what is multiplied."""
+
+    def over(vectors: np.ndarray) -> np.ndarray:
+        vectors[...] = product(vectors)
+        return vectors
+
+    return over
+
+
+class Own:
+    """An operator that has all that the protocol asks for."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, size: int, matmat: Any) -> None:
+        self.size, self.matmat = size, matmat
+
+
+@pytest.mark.parametrize("sharing", [kept, in_place])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a, product: Foreign(a, matvec=product),
+        lambda a, product: Foreign(a, matmat=product),
+        lambda a, product: LambdaOperator(len(a), product),
+        lambda a, product: Own(len(a), product),
+    ],
+    ids=["matvec", "matmat", "function", "protocol"],
+)
+def test_operators_may_share_their_memory(make: Any, sharing: Any) -> None:
+    """Products of one buffer were all the last one, and vectors changed while in use."""
+    matrix = np.diag(np.arange(300.0))
+    expected = linalg.top_eigenpairs(as_operator(matrix), 2)
+    operator = make(matrix, sharing(lambda vectors: matrix @ vectors))
+    found = linalg.top_eigenpairs(operator, 2)
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-12)
+    np.testing.assert_allclose(found.residuals, expected.residuals, atol=1e-12)
+    assert found.converged.all()
+    nodes = [density.estimate(each, probes=2, steps=20).nodes for each in (matrix, operator)]
+    np.testing.assert_allclose(nodes[1], nodes[0], rtol=1e-9, atol=1e-9)
+    basis = np.eye(300)[:, :299]
+    assert linalg.subspace_error(operator, basis) == pytest.approx(1.0)
+
+
 @pytest.mark.filterwarnings("default")  # those of other libraries are not ours
 def test_operators_of_tensors_are_taken_as_they_are() -> None:
     """As hessian-eigenthings has them, in single precision."""
@@ -297,6 +355,14 @@ def test_operators_satisfy_the_protocol() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: linalg.as_operator(Foreign(np.eye(3), matvec=None, shape=None)),
+            "operator must be square, got shape None",
+        ),
+        (
+            lambda: linalg.as_operator(Foreign(np.eye(3), matvec=None, shape=("a", "a"))),
+            r"operator.shape\[0\] must be an integer >= 1, got 'a'",
+        ),
         (lambda: linalg.top_eigenpairs(np.eye(3), 4), r"r must be an integer in \[1, 3\], got 4"),
         (lambda: linalg.top_eigenpairs(as_operator(np.eye(3)), 4), r"integer in \[1, 3\], got 4"),
         (lambda: linalg.top_eigenpairs(np.eye(3), 0), "r must be"),

@@ -445,6 +445,18 @@ def test_a_call_cannot_end_the_program(workers):
         parallel.map_ordered(leave, range(3), workers=workers)
 
 
+@pytest.mark.parametrize("workers", [None, 1, 2])
+@pytest.mark.parametrize("kind", [StopIteration, StopAsyncIteration])
+def test_the_end_of_an_iterator_in_a_call_is_an_error_of_it(kind, workers):
+    """It ended the generator of the results, whose own error hid where it came from."""
+
+    def last(_):
+        raise kind("nothing left")
+
+    with pytest.raises((RuntimeError, kind), match="nothing left"):
+        parallel.map_ordered(last, range(3), workers=workers)
+
+
 @pytest.mark.parametrize("store", ["a file", "a file/below", "a\0b", 3])
 def test_a_store_that_is_no_folder_is_named(tmp_path, store):
     """The error of the file system named a path, and not the argument."""

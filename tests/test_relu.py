@@ -235,3 +235,34 @@ def test_bad_input_is_named():
         relu.half_space([1.0], [1.0], 0.0)
     with pytest.raises(ValueError, match="weight_v and mean must be vectors of the same length"):
         relu.wedge([1.0], [1.0, 2.0], [1.0], 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+def test_weights_of_any_scale_have_the_same_half_space(size):
+    """The square of their length is beyond the numbers, or nothing."""
+    weight, other, mean = np.array([1.0, -2.0]), np.array([0.5, 1.0]), np.array([0.3, 0.4])
+    for found, expected in (
+        (relu.half_space(size * weight, mean, 2.0), relu.half_space(weight, mean, 2.0)),
+        (
+            relu.wedge(size * weight, other / size, mean, 2.0),
+            relu.wedge(weight, other, mean, 2.0),
+        ),
+    ):
+        for one, same in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, same, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: relu.half_space([1.0, 0.0], [1e200, 1.0], 1.0),
+        lambda: relu.wedge([1.0, 0.0], [0.0, 1.0], [1e200, 1.0], 1.0),
+        lambda: relu.rectified_moment(1e150, 1.0, 3),
+    ],
+)
+def test_moments_beyond_the_numbers_are_told(call):
+    """They were infinite, with a warning."""
+    with pytest.raises(FloatingPointError, match=r"^mean and .* must have finite moments"):
+        call()

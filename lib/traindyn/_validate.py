@@ -7,12 +7,18 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from traindyn._types import Array
 
 T = TypeVar("T")
 K = TypeVar("K", bound=np.generic)
+
+_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+"""What an array of objects may hold that Python makes a float of, and that is none."""
+_MOST_AXES = 64
+"""Depth of nested lists down to which NumPy makes an array of them."""
 
 
 def finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
@@ -26,7 +32,23 @@ def numeric(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got an array of {array.dtype}")
     _check_shape(name, array, shape)
-    return array.astype(np.float64, copy=False)
+    return _as_type(name, array, np.float64)
+
+
+def real(name: str, value: ArrayLike, *, shape: tuple[int | None, ...] | None = None) -> Array:
+    """Return `value` as a float array of the given shape, whose entries nobody has looked at.
+
+    For what is called in every step of a loop.
+    """
+    unmasked(name, value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise ValueError(f"{name} must be numeric, got {_shown(value)}") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numeric and real, got an array of {array.dtype}")
+    _check_shape(name, array, shape)
+    return _as_type(name, array, np.float64)
 
 
 def finite_complex(
@@ -35,7 +57,18 @@ def finite_complex(
     """Return `value` as a finite array of floats or of complex numbers, as :func:`finite`."""
     array = _array(name, value)
     kind = np.complex128 if array.dtype.kind == "c" else np.float64
-    return _checked(name, array.astype(kind, copy=False), shape)
+    return _checked(name, _as_type(name, array, kind), shape)
+
+
+def _as_type(name: str, array: NDArray[Any], kind: Any) -> NDArray[Any]:
+    """Return an array of numbers in double precision."""
+    if array.dtype.char not in "gG":
+        return array.astype(kind, copy=False)
+    try:
+        with np.errstate(over="raise", under="ignore"):
+            return array.astype(kind)
+    except FloatingPointError:
+        raise ValueError(f"{name} must be below 1e308 in size, got {_shown(array)}") from None
 
 
 def _array(name: str, value: Any) -> NDArray[Any]:
@@ -43,11 +76,14 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     unmasked(name, value)
     try:
         array = np.asarray(value)
+        # A string is no number, also where it reads like one.
+        number = array.dtype != object or not any(isinstance(e, _NO_NUMBERS) for e in array.flat)
         # What NumPy has no type for, such as fractions, may have a value as a float.
-        array = array.astype(np.float64) if array.dtype == object else array
+        array = array.astype(np.float64) if number and array.dtype == object else array
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numeric, got {_shown(value)}") from None
-    # A string is no number, also where it reads like one.
+    except OverflowError:
+        raise ValueError(f"{name} must be below 1e308 in size, got {_shown(value)}") from None
     if array.dtype.kind not in "biufc":
         raise ValueError(f"{name} must be numeric, got {_shown(value)}")
     return array
@@ -55,9 +91,17 @@ def _array(name: str, value: Any) -> NDArray[Any]:
 
 def unmasked(name: str, value: Any) -> None:
     """Refuse masked entries, which NumPy would take for numbers like the others."""
-    parts = value if isinstance(value, (list, tuple)) else (value,)
-    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+    if _masks(value, _MOST_AXES):
         raise ValueError(f"{name} must have no masked entries, got {_shown(value)}")
+
+
+def _masks(value: Any, depth: int) -> bool:
+    """Whether an array, or one in lists down to a depth, has masked entries."""
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    objects = isinstance(value, np.ndarray) and value.dtype == object
+    nested = (objects and value.ndim > 0) or isinstance(value, (list, tuple))
+    return nested and depth > 0 and any(_masks(part, depth - 1) for part in value)
 
 
 def frozen(array: NDArray[K]) -> NDArray[K]:
@@ -93,7 +137,10 @@ def _check_shape(name: str, array: NDArray[Any], shape: tuple[int | None, ...] |
 
 def _shown(value: Any) -> str:
     """Return what was given, shortened."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python does not write out an integer of thousands of digits
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -123,13 +170,19 @@ def generator(name: str, rng: Any) -> np.random.Generator:
     """Return the generator that an int, a SeedSequence or a Generator stands for."""
     try:
         # Nothing given would be different numbers in every run.
-        if rng is not None:
-            return np.random.default_rng(rng)
+        found = None if rng is None else np.random.default_rng(rng)
     except (TypeError, ValueError):
-        pass
-    raise ValueError(
-        f"{name} must be a non-negative int, a SeedSequence or a Generator, got {_shown(rng)}"
-    )
+        found = None
+    if found is None or isinstance(rng, np.random.RandomState):
+        raise ValueError(
+            f"{name} must be a non-negative int, a SeedSequence or a Generator, got {_shown(rng)}"
+        )
+    if not isinstance(found.bit_generator.seed_seq, ISpawnableSeedSequence):
+        raise ValueError(
+            f"{name} must be able to spawn other streams, as a Generator of an int or a "
+            f"SeedSequence is, got {_shown(rng)}"
+        )
+    return found
 
 
 def number(name: str, value: Any) -> float:
@@ -187,10 +240,11 @@ def share(name: str, value: Any) -> float:
 def integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
     """Return `value` as an int in [least, most]."""
     allowed = f"an integer >= {least}" if most is None else f"an integer in [{least}, {most}]"
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    # NumPy counts durations as integers.
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be {allowed}, got {_shown(value)}")
     if value < least or (most is not None and value > most):
-        raise ValueError(f"{name} must be {allowed}, got {value}")
+        raise ValueError(f"{name} must be {allowed}, got {_shown(int(value))}")
     return int(value)
 
 
@@ -221,6 +275,8 @@ def integers(
         raise ValueError(
             f"{name} must consist of {allowed}, got {array.min():g} to {array.max():g}"
         )
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must consist of integers below 2**63, got {array.max()}")
     return array.astype(np.int64)
 
 

@@ -129,12 +129,34 @@ def van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
         ``exp(t matrix)``.
     covariance : ndarray, shape (..., n, n)
         Of u at time t, started from zero.
+
+    Raises
+    ------
+    FloatingPointError
+        If one of them is beyond the floating-point numbers.
     """
     matrix, noise = _square(matrix, noise)
+    with np.errstate(over="ignore", invalid="ignore"):
+        transition, found = _van_loan(matrix, noise, times)
+    for name, part in (("transition matrices", transition), ("covariances", found)):
+        if not np.isfinite(part).all():
+            raise FloatingPointError(
+                f"matrix, noise and times must have finite {name}, got entries of matrix up to "
+                f"{np.abs(matrix).max():.3g}, of noise up to {np.abs(noise).max():.3g} and of "
+                f"times up to {np.abs(times).max():.3g}"
+            )
+    return transition, found
+
+
+def _van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
+    """Do what :func:`van_loan` says, with matrices that are checked."""
     n, widths = matrix.shape[0], _validate.finite("times", times)
     # Van Loan's exponential: transition matrix and accumulated noise at once. It grows where
     # the transition decays, so it is taken of a short time, which is then doubled.
     doublings = np.ceil(np.log2(np.maximum(np.abs(widths) * np.linalg.norm(matrix), 1.0)))
+    if not np.isfinite(doublings).all():
+        nothing = np.full((*widths.shape, n, n), np.nan)
+        return nothing, nothing
     block = np.zeros((2 * n, 2 * n))
     block[:n, :n], block[:n, n:], block[n:, n:] = -matrix, noise, matrix.T
     exponential = expm((widths / 2.0**doublings)[..., None, None] * block)

@@ -12,6 +12,7 @@ computation over independent scramblings.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _LARGEST_GRID = 2**24
+_MOST_AXES = 64
 _LEAST_TENSOR_ORDER = 10
 _MOST_TENSOR_ORDER = 64
 _SOBOL_BITS = 30
@@ -159,10 +161,12 @@ def gauss_hermite(dim: int, order: int) -> Rule:
     """
     dim = _validate.integer("dim", dim, least=1)
     order = _validate.integer("order", order, least=1)
-    if order**dim > _LARGEST_GRID:
+    # Not the power first: of large numbers it is one of as many digits as fit into the memory.
+    if dim * math.log2(order) > math.log2(_LARGEST_GRID) + 1e-9:
         raise ValueError(
             f"order ** dim must be at most {_LARGEST_GRID}, got {order} ** {dim}; use sobol"
         )
+    dim = _validate.integer("dim", dim, least=1, most=_MOST_AXES)
     points, masses = np.polynomial.hermite_e.hermegauss(order)
     masses = masses / masses.sum()
     nodes = np.stack(np.meshgrid(*[points] * dim, indexing="ij"), axis=-1).reshape(-1, dim)

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -126,7 +127,8 @@ class LambdaOperator:
     ----------
     size : int
     product : callable
-        Maps an (n, b) array to an (n, b) array.
+        Maps an (n, b) array to an (n, b) array. It may work in place and return an array that it
+        keeps: it is given a copy, and what it returns is copied.
     """
 
     def __init__(self, size: int, product: Callable[[Array], Array]) -> None:
@@ -145,7 +147,12 @@ class LambdaOperator:
 
     def matmat(self, vectors: Array) -> Array:
         """Product with the columns of `vectors`, shape (n, b)."""
-        return self._product(vectors)
+        return _apart(self._product, vectors)
+
+
+def _apart(product: Callable[[Array], Any], vectors: Array) -> Array:
+    """Multiply so that neither what is given nor what comes is shared with foreign code."""
+    return np.array(product(np.array(vectors)))
 
 
 Operator: TypeAlias = Any
@@ -211,10 +218,11 @@ def _as_operator(name: str, value: Any) -> SymmetricOperator:
         if hasattr(value, "device"):
             return LambdaOperator(value.size, _by_tensors(value))
     _validate.providing(name, value, "shape")
-    shape = tuple(value.shape)
-    if len(shape) != 2 or shape[0] != shape[1]:
+    shape = value.shape
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"{name} must be square, got shape {shape}")
-    return LambdaOperator(int(shape[0]), _by_arrays(value))
+    size = _validate.integer(f"{name}.shape[0]", shape[0], least=1)
+    return LambdaOperator(size, _by_arrays(value))
 
 
 def _multiplies(value: Any) -> bool:
@@ -237,7 +245,7 @@ def _by_arrays(operator: Any) -> Callable[[Array], Array]:
         return lambda block: np.asarray(operator.matmat(block))
 
     def product(block: Array) -> Array:
-        images = [operator.matvec(np.ascontiguousarray(column)) for column in block.T]
+        images = [_apart(operator.matvec, column) for column in block.T]
         return np.stack([np.reshape(image, -1) for image in images], axis=1)
 
     return product
@@ -251,7 +259,8 @@ def _by_tensors(operator: Any) -> Callable[[Array], Array]:
         images = []
         for column in block.T:
             vector = torch.tensor(column, dtype=operator.dtype, device=operator.device)
-            images.append(operator.matvec(vector).detach().double().cpu().numpy())
+            # A tensor that the operator keeps shares its memory with the array.
+            images.append(operator.matvec(vector).detach().double().cpu().numpy().copy())
         return np.stack(images, axis=1)
 
     return product
@@ -552,7 +561,8 @@ class CountedOperator:
     """
 
     def __init__(self, operator: SymmetricOperator) -> None:
-        self._operator = operator
+        own = type(operator).__module__.startswith("traindyn.")
+        self._multiply = operator.matmat if own else partial(_apart, operator.matmat)
         self.size = _validate.integer("operator.size", operator.size, least=1)
         self.products = 0
         self.exponent, self._measured = 0, False
@@ -579,7 +589,7 @@ class CountedOperator:
 
     def _product(self, vectors: Array) -> Array:
         self.products += vectors.shape[1]
-        result = np.asarray(self._operator.matmat(vectors))
+        result = np.asarray(self._multiply(vectors))
         if result.shape != vectors.shape:
             raise ValueError(
                 f"operator.matmat must return shape {vectors.shape}, got {result.shape}"

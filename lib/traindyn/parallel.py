@@ -374,6 +374,9 @@ def _pinned(function: Callable[[Item], Result], home: int | None, item: Item) ->
     except SystemExit as error:
         # Which would end a worker, the whole program or nothing, according to the backend.
         raise RuntimeError(f"a call asked its process to exit: {error!r}") from error
+    except StopIteration as error:
+        # Which would pass for the end of the generators that results come through.
+        raise RuntimeError(f"a call let an iterator's end pass: {error!r}") from error
 
 
 def _end_with(home: int | None) -> None:

@@ -10,7 +10,9 @@ moment is smaller than that by the rounding unit, it is not resolved.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +31,12 @@ __all__ = [
     "wedge",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 # Beyond it the normal distribution function is 0 or 1, and the density 0, to double precision.
 _FAR = 40.0
+_EXTREME = 300
+"""Powers of two beyond which the squares of a vector's entries are not safe."""
 _ROUNDING = 1e-10
 _PARALLEL = 1e-15
 
@@ -51,6 +57,24 @@ class Restricted(NamedTuple):
     probability: Array
     noise: Array
     second: Array
+
+
+def _computed(names: str) -> Callable[[F], F]:
+    """Let a function of given arguments say so where what it returns is no finite number."""
+
+    def declare(function: F) -> F:
+        @wraps(function)
+        def checked(*given: Any, **named: Any) -> Any:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = function(*given, **named)
+            parts = found if isinstance(found, tuple) else (found,)
+            if not all(np.isfinite(part).all() for part in parts):
+                raise FloatingPointError(f"{names} must have finite moments, got some beyond 1e308")
+            return found
+
+        return cast("F", checked)
+
+    return declare
 
 
 def bivariate_cdf(x: ArrayLike, y: ArrayLike, correlation: ArrayLike) -> Array:
@@ -91,6 +115,7 @@ def bivariate_cdf(x: ArrayLike, y: ArrayLike, correlation: ArrayLike) -> Array:
     return _bivariate(x, y, r, q, _ratio(y - r * x, q), _ratio(x - r * y, q))
 
 
+@_computed("mean and deviation")
 def rectified_moment(mean: ArrayLike, deviation: ArrayLike, order: int) -> Array:
     r"""Moment :math:`E[U^n 1\{U > 0\}]` of ``U ~ N(mean, deviation^2)``.
 
@@ -113,6 +138,8 @@ def rectified_moment(mean: ArrayLike, deviation: ArrayLike, order: int) -> Array
     ------
     ValueError
         If an argument is out of range.
+    FloatingPointError
+        If a moment is beyond the floating-point numbers.
 
     Examples
     --------
@@ -250,6 +277,7 @@ def second_moment(mean: ArrayLike, covariance: ArrayLike) -> Array:
     )
 
 
+@_computed("mean and precision")
 def half_space(
     weight: ArrayLike, mean: ArrayLike, precision: float, *, kink: float = 0.0
 ) -> Restricted:
@@ -276,6 +304,8 @@ def half_space(
     ------
     ValueError
         If the precision is not positive or the lengths of weight and mean differ.
+    FloatingPointError
+        If a moment is beyond the floating-point numbers.
 
     Examples
     --------
@@ -306,6 +336,7 @@ def half_space(
     return Restricted(probability, noise, second)
 
 
+@_computed("mean and precision")
 def wedge(
     weight_u: ArrayLike,
     weight_v: ArrayLike,
@@ -343,6 +374,8 @@ def wedge(
     ------
     ValueError
         If the precision is not positive or the lengths of the vectors differ.
+    FloatingPointError
+        If a moment is beyond the floating-point numbers.
 
     Examples
     --------
@@ -436,7 +469,11 @@ def _scale(precision: float) -> Array:
 
 
 def _unit(w: Array) -> tuple[Array, Array]:
-    """Return unit vectors, zero for zero, and lengths."""
+    """Return unit vectors, zero for zero, and lengths, those of extreme vectors in other units."""
+    exponent = np.frexp(np.abs(w).max(axis=-1, keepdims=True, initial=0.0))[1]
+    extreme = np.abs(exponent) > _EXTREME
+    if extreme.any():
+        w = np.ldexp(w, np.where(extreme, -exponent, 0))
     length = np.linalg.norm(w, axis=-1)
     return w / np.where(length > 0, length, 1.0)[..., None], length
 

@@ -29,7 +29,7 @@ class Trajectory(Generic[Recorded]):
     Attributes
     ----------
     times : ndarray, shape (T,)
-        Strictly increasing, ``steps * step_size`` for a simulation.
+        Strictly increasing, ``steps * step_size`` for a simulation. A read-only copy.
     statistics : NamedTuple of ndarray
         Each field has leading axes (T, ...), or (replicas, T, ...) when `replicas` is set.
     step_size : float, optional
@@ -72,7 +72,8 @@ class Trajectory(Generic[Recorded]):
     def __post_init__(self) -> None:
         """Convert and check every field."""
         set_field = object.__setattr__
-        set_field(self, "times", _validate.increasing("times", self.times))
+        # A trajectory may be made of another one's times.
+        set_field(self, "times", _validate.frozen(_validate.increasing("times", self.times)))
         if self.step_size is not None:
             set_field(self, "step_size", _validate.positive("step_size", self.step_size))
         if self.replicas is not None:
@@ -211,6 +212,7 @@ class Trajectory(Generic[Recorded]):
         ValueError
             If an index does not exist or the indices do not increase.
         """
+        _validate.unmasked("indices", indices)
         chosen = np.asarray(indices)
         if chosen.ndim != 1 or chosen.size == 0 or chosen.dtype.kind not in "iu":
             raise ValueError(f"indices must be a list of integers, got {indices!r}")

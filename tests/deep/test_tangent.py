@@ -123,3 +123,10 @@ def test_bad_arguments() -> None:
         deep.tangent_kernel(network, weights, np.ones(3))
     with pytest.raises(ValueError, match="output must be"):
         deep.gradients(network, weights, np.ones((1, 3)), output=1)
+
+
+def test_a_kernel_beyond_the_numbers_is_told() -> None:
+    """It was NaN without a word."""
+    network = deep.fully_connected([2, 3, 1])
+    with pytest.raises(FloatingPointError, match=r"^points and weights must .* points of up to 1e"):
+        deep.tangent_kernel(network, network.initial(rng=0), np.full((2, 2), 1e200))

@@ -264,5 +264,21 @@ def test_requests_that_make_no_sense_are_refused():
 def test_divergence_names_the_step_size():
     """Blow-up of a quadratic activation."""
     problem = MultiIndex(activation=QUADRATIC, loss=SQUARED, second_layer=[5.0])
-    with pytest.raises(FloatingPointError, match=r"step_size must be .* got 3: divergence at step"):
+    with pytest.raises(
+        FloatingPointError, match=r"step_size must be .* got 3 at sample_ratio 0\.5: dive"
+    ):
         solve(problem, 60, sample_ratio=0.5, step_size=3.0, rng=0, paths=512, replicas=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"memory": 1e200}, r"sample_ratio 4 and memory 1e\+200"),
+        ({"sample_ratio": 1e-200}, "sample_ratio 1e-200"),
+    ],
+)
+def test_a_last_step_that_is_not_finite_is_told(given, said):
+    """Its losses were NaN without a word."""
+    common = {"sample_ratio": 4.0, "step_size": 0.5, "rng": 0, "paths": 64, "replicas": 1}
+    with pytest.raises(FloatingPointError, match=f"got 0.5 at {said}: divergence at step 1"):
+        solve(MultiIndex(), 1, **{**common, **given})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from scipy.integrate import solve_ivp
 from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.training_dynamics.limit import from_diagonal, scalar_drift
 from companion.alignment.training_dynamics.printed import printed_drift
-from traindyn import effective, gaussian
+from traindyn import _evaluations, effective, gaussian
+from traindyn.effective import ode
 from traindyn.problems.k_gmm import KGaussianMixture, Statistics, limit
 
 GRAM = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.1], [-0.2, 0.1, 1.0]])
@@ -220,3 +223,25 @@ def test_bad_input_and_blow_up_are_named() -> None:
                 Statistics(2 ** float(scale > 1) * np.eye(2), np.eye(2)),
                 [0.5, 3.0],
             )
+
+
+class Decay(NamedTuple):
+    """A number that falls."""
+
+    u: np.ndarray
+
+
+def decaying(statistics: Decay) -> Decay:
+    """Reach zero soon, and stay there."""
+    return Decay(-statistics.u)
+
+
+def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explicit steps next to an equilibrium cannot grow: the run took for ever."""
+    problem = SimpleNamespace(limit_drift=decaying)
+    assert _evaluations.MOST == 100_000  # as the docstrings say
+    monkeypatch.setattr(ode, "bounded", partial(_evaluations.bounded, most=5000))
+    with pytest.raises(ValueError, match=r"^times must be within reach of 5000 .* got 1e\+07, of"):
+        effective.ode.solve_limit(problem, Decay(np.ones(1)), [0.0, 1e7])
+    near = effective.ode.solve_limit(problem, Decay(np.ones(1)), [0.0, 1e3])
+    np.testing.assert_allclose(near.statistics.u[:, 0], [1.0, 0.0], atol=1e-9)

@@ -1,11 +1,13 @@
 """Flows with jumps: crossing, sliding and repelling zeros, and the limit flow of two layers."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from traindyn import _evaluations
 from traindyn.effective import sliding
 from traindyn.problems.two_layer import Statistics, TwoLayerMixture, limit
 
@@ -227,3 +229,10 @@ def test_bad_starts_are_refused():
     problem = TwoLayerMixture(fan, np.array([1, 0, 1]), np.full(3, 1 / 3), 2, 20, math.inf, 0.1)
     with pytest.raises(ValueError, match="3 lines in dimension 2"):
         sliding.solve_limit(problem, Statistics(np.ones(2), np.ones((2, 2)), np.eye(2)), [1.0])
+
+
+def test_the_work_between_two_events_is_bounded(monkeypatch):
+    """A path at rest went on for ever."""
+    monkeypatch.setattr(sliding, "bounded", partial(_evaluations.bounded, most=500))
+    with pytest.raises(ValueError, match=r"^times must be within reach of 500 evaluations"):
+        sliding.solve(lambda u, sides: -u, [1.0], [1e7], switches=[])

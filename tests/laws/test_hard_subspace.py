@@ -156,6 +156,8 @@ def test_requests_that_make_no_sense_are_refused():
     """Each message names the argument."""
     for call, message in (
         (lambda: HardSubspace([0.0], [1.0], 1.0), "weights must not be all zero"),
+        (lambda: HardSubspace([1e305], [1.0], 1.0), "weights must have a largest size between"),
+        (lambda: HardSubspace([1e-305], [1.0], 1.0), "weights must have a largest size between"),
         (lambda: HardSubspace([1.0, np.nan], [1.0, 1.0], 1.0), "weights must be finite"),
         (lambda: HardSubspace([1.0, 2.0], [1.0], 1.0), r"features must have shape \(2,\)"),
         (lambda: HardSubspace([1.0], [[]], 1.0), "r >= 1"),
@@ -168,3 +170,24 @@ def test_requests_that_make_no_sense_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("exponent", [-900, -61, 61, 900])
+def test_rescaled_weights_change_no_digit(exponent):
+    """A power of two is the unit of the calculation, however large; ordinary weights have none."""
+    weights, s = np.array([-1.0, 2.0, 0.5]), np.array([1.5, 0.5, 0.2])
+    law = HardSubspace(weights, s, 2.0)
+    moved = HardSubspace(np.ldexp(weights, exponent), s, 2.0)
+    assert moved.outliers.values == np.ldexp(law.outliers.values, exponent)
+    assert moved.outliers.overlaps == law.outliers.overlaps
+    assert moved.edge == np.ldexp(law.edge, exponent)
+    assert moved.end_parameter == np.ldexp(law.end_parameter, -exponent)
+    assert (moved.statistic, moved.stability) == (law.statistic, law.stability)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_weight_far_below_the_others_is_zero():
+    """Both of all sizes: the positive part of a law with an atom has a hard edge."""
+    law = HardSubspace([1.0, 1e-320], [1.5, 0.5], 2.0)
+    assert law.edge_parameter == np.inf
+    assert law.statistic == HardSubspace([1.0, 0.0], [1.5, 0.5], 2.0).statistic

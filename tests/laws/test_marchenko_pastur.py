@@ -192,3 +192,10 @@ def test_stieltjes_that_is_no_finite_number_is_refused() -> None:
         MarchenkoPastur(0.5, 1e-300).stieltjes_derivative(-1e-300)
     exact = [MarchenkoPastur(0.5).stieltjes_derivative(each) for each in (-1.0, Fraction(-1))]
     assert exact[0] == exact[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_overlap_of_a_spike_whose_square_is_no_number():
+    """Python raised an error of its own."""
+    assert MarchenkoPastur(0.5).overlap(1e200) == 1.0
+    assert MarchenkoPastur(1e300).overlap(2e150) == pytest.approx(1.5e-150, rel=1e-12)

@@ -78,3 +78,22 @@ def test_bad_input_is_named() -> None:
         SampleCovariance([1.0, 2.0], 2.0).quadratic_form(-1.0, [1.0])
     with pytest.raises(ValueError, match="ridge must be non-negative"):
         SampleCovariance([1.0], 2.0).effective_ridge(-1.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("z", [1.7e308, -1.7e308, 1.7e308j, 5e-324, -5e-324])
+def test_points_at_the_ends_of_the_numbers_are_refused(z):
+    """One was called infinite, and next to zero the transform was zero with a warning."""
+    law = SampleCovariance([1.0, 2.0], 0.5)
+    for call in (law.stieltjes, law.companion):
+        with pytest.raises(ValueError, match=r"^z must be where the transform can be computed"):
+            call(z)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-300, 1e-100, 1e-70, 1e-60, 1e-8])
+def test_transform_next_to_zero_is_that_at_zero(size):
+    """Below the atom of the companion the root takes more halvings than were made."""
+    law = SampleCovariance([1.0, 2.0], 0.5)
+    for z in (size, -size):
+        assert law.stieltjes(z) == pytest.approx(1.5, rel=1e-6)

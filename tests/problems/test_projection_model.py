@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from companion.alignment.training_dynamics.dynamics import volatility
-from traindyn import conformance
+from traindyn import conformance, sgd
 from traindyn._types import Array
-from traindyn.effective import one_step
+from traindyn.effective import ode, one_step
 from traindyn.effective._layout import Layout
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import KGaussianMixture
 from traindyn.problems.k_gmm import Point as Rows
 from traindyn.problems.projection_model import Local, Point, ProjectionModel, Statistics
+from traindyn.sgd._loop import Diverged
 from traindyn.spectra import population
 
 RULE = gauss_hermite(4, 16)
@@ -162,6 +163,71 @@ def test_refusals(model: ProjectionModel, change: dict[str, Any], message: str) 
         change = {**change, "local": Local(value, lambda z, u, label: z[:2], curvature)}
     with pytest.raises(ValueError, match=message):
         replace(model, **change)
+
+
+def logarithm(z: Array, u: Array, label: int) -> float:
+    """No number for half of the draws."""
+    return float(np.log(z[0]))
+
+
+def its_slope(z: Array, u: Array, label: int) -> Array:
+    """Not its derivative, but with the same domain."""
+    return np.array([np.log(z[0])])
+
+
+def its_curvature(z: Array, u: Array, label: int) -> Array:
+    """Likewise."""
+    return np.array([[np.log(z[0])]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_local_functions_that_are_not_finite_are_named() -> None:
+    """The drift was NaN without a word, and errors named the statistics or the step size."""
+    local = Local(logarithm, its_slope, its_curvature)
+    bad = ProjectionModel(local, [[1.0], [-1.0]], [0.5, 0.5], 4.0, 20)
+    statistics, point, sample = bad.initial_statistics(), bad.initial(rng=0), bad.sample(9, rng=0)
+    slope, value = (
+        rf"local\.{name} must be finite, got {got} at z = \[-\d+\.\d+\] and label 0"
+        for name, got in (("slope", r"\[nan\]"), ("value", "nan"))
+    )
+    for call in (bad.drift, bad.volatility):
+        with pytest.raises(FloatingPointError, match=slope):
+            call(statistics, c_delta=1.0)
+    with pytest.raises(FloatingPointError, match=value):
+        bad.population_loss(statistics)
+    with pytest.raises(FloatingPointError, match=r"local\.value must be finite, got nan at z = "):
+        bad.loss(point, sample)
+    with pytest.raises(FloatingPointError, match=r"local\.slope must be finite, got "):
+        bad.gradient(point, sample)
+    with pytest.raises(FloatingPointError, match=rf"the solver stopped near 0: {slope}"):
+        ode.solve(bad, statistics, [0.0, 1.0], c_delta=1.0)
+    with pytest.raises(Diverged, match=rf"^{slope}; the iterates left the finite numbers"):
+        sgd.reduced.run(bad, statistics, [0.0, 10.0], step_size=0.05, rng=0)
+    with pytest.raises(Diverged, match=r"^replica 0 of 2: local\.slope must be finite"):
+        sgd.direct.run_replicas(bad, [0.0, 10.0], step_size=0.05, replicas=2, rng=0)
+
+
+def quartic(z: Array, u: Array, label: int) -> float:
+    """A loss on which large steps diverge."""
+    return float(z[0] ** 4 / 4)
+
+
+def cubic(z: Array, u: Array, label: int) -> Array:
+    """Its slope."""
+    return np.array([z[0] ** 3])
+
+
+def square(z: Array, u: Array, label: int) -> Array:
+    """Its curvature."""
+    return np.array([[3 * z[0] ** 2]])
+
+
+@pytest.mark.parametrize("times", [[0.0, 30.0], np.arange(0.0, 30.0, 1.5)])
+def test_a_step_that_is_too_large_is_blamed_itself(times: Any) -> None:
+    """The slope overflows too where the iterates have long diverged."""
+    model = ProjectionModel(Local(quartic, cubic, square), [[1.0], [-1.0]], [0.5, 0.5], 4.0, 50)
+    with pytest.raises(Diverged, match=r"^step_size = 1\.5 makes the iterates diverge"):
+        sgd.direct.run(model, model.initial(rng=0), times, step_size=1.5, rng=0)
 
 
 def test_bad_calls(model: ProjectionModel, statistics: Statistics) -> None:

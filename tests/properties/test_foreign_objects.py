@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindyn import deep, problems, sgd
+from traindyn import deep, effective, linalg, problems, sgd
 from traindyn.catapults import TwoLayerModel
+from traindyn.effective._layout import Layout
 from traindyn.problems.multi_index import MultiIndex
 from traindyn.problems.two_layer import curvature, integrals
+from traindyn.spectra import film
+from traindyn.trajectory import Trajectory
 
 GMM = problems.KGaussianMixture.orthonormal(3, 8, precision=10.0, ridge=0.1)
 POINT, SAMPLE = GMM.initial(rng=0), GMM.sample(6, rng=1)
@@ -23,11 +26,16 @@ NETWORK = TwoLayerModel(START)
 BATCH = NETWORK.prepare(np.eye(2))
 DEEP = deep.models.perceptron([2, 3, 1])
 WEIGHTS = DEEP.initial(rng=0)
+PATH = Trajectory(np.arange(3.0), SAMPLE._replace(inputs=np.zeros(3), labels=np.zeros(3)))
+RUN = sgd.direct.run(GMM, POINT, [0.0, 1.0], step_size=0.05, rng=0, snapshots=True)
 MULTI = MultiIndex()
 DATA, THETA = MULTI.sample(20, 4, rng=0), MULTI.initial(4, rng=1)
 
 CALLS: list[tuple[str, Callable[[Any], Any]]] = [
     ("point", lambda given: GMM.loss(given, SAMPLE)),
+    ("start", lambda given: effective.ode.solve(GMM, given, [0.0, 1.0])),
+    ("statistics", Layout),
+    ("sample", lambda given: film.film(GMM, RUN, given, r=4)),
     ("sample", lambda given: GMM.loss(POINT, given)),
     ("sample", lambda given: GMM.residual(POINT, given)),
     ("sample", lambda given: GMM.forward(POINT, given)),
@@ -77,6 +85,16 @@ HIDDEN = np.ma.array(LABELS, mask=[1, 0, 0])
                 WEIGHTS, deep.differentiated.Batch(np.ma.masked_less(np.eye(2), 1))
             ),
         ),
+        (
+            "vectors",
+            lambda: linalg.alignment([[HIDDEN, HIDDEN]], np.eye(3)[:, :1]),
+        ),
+        ("vectors", lambda: linalg.alignment([[np.ma.masked, 1.0]], np.eye(2)[:, :1])),
+        (
+            "vectors",
+            lambda: linalg.alignment(np.array([np.ma.masked, 1.0], object), np.eye(2)[:, :1]),
+        ),
+        ("indices", lambda: PATH.select(np.ma.array([0, 1], mask=[0, 1]))),
         (
             "data.labels",
             lambda: sgd.full_batch.run(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -156,3 +160,64 @@ def test_azuma_falls_with_the_deviation(t: float, increments: list[float]) -> No
     bound = azuma_tail([t, t + 0.1], increments)
     assert 0 <= bound[1] <= bound[0] <= 1
     assert azuma_tail(t, [*increments, 1.0]) >= bound[0]
+
+
+GIVEN = np.array([-1.0, 2.0, 0.5])
+FEATURES = np.array([[1.5, 0.2], [0.5, -1.0], [0.2, 3.0]])
+PLACES, POINTS = np.array([0.4, 1.0, 5.0]), np.array([-1 + 1j, 2 + 0.5j])
+OUTSIDE = np.array([-50.0, 50.0])
+SIDES = ("left", "right")
+
+
+def hard(s: float, side: str) -> tuple[list[object], ...]:
+    """What changes as the eigenvalues, as one over them, and not at all."""
+    law = HardSubspace(s * GIVEN, FEATURES, 2.0, side=side)
+    still = [law.statistic, law.edge_statistic, law.stability, law.outliers.overlaps]
+    still += [law.matrix(law.edge_parameter / 2), law.informative.overlaps]
+    lengths = [law.edge, law.outliers.values, law.informative.values]
+    return lengths, [law.edge_parameter, law.end_parameter], still
+
+
+def classical(s: float) -> tuple[list[object], ...]:
+    """A variance in other units."""
+    law = MarchenkoPastur(0.5, s)
+    lengths = [law.edges, law.norm_error, law.outlier(2.0), law.quantile([0.2, 0.8])]
+    densities = [law.density(s * PLACES), law.stieltjes(s * POINTS), law.stieltjes(-s)]
+    return lengths, densities, [law.cdf(s * PLACES), law.overlap(2.0), law.atom]
+
+
+def weighted(s: float) -> tuple[list[object], ...]:
+    """Weights in other units."""
+    law = WeightedMarchenkoPastur(s * GIVEN, 0.3)
+    found = law.outliers(FEATURES)
+    lengths = [law.edges, law.edge_scales(10), found.values]
+    densities = [law.density(s * PLACES), law.stieltjes(s * POINTS), law.stieltjes(s * OUTSIDE)]
+    return lengths, densities, [law.cdf(s * PLACES), found.overlaps, law.atom]
+
+
+def sampled(s: float) -> tuple[list[object], ...]:
+    """A covariance in other units."""
+    law = SampleCovariance(s * np.array([[2.0, 1.0], [1.0, 3.0]]), 2.0)
+    ridge = 0.5 * s
+    lengths = [law.edges, law.effective_ridge(ridge), law.effective_ridge(0.0)]
+    lengths += [law.ridge_bias(ridge, [1.0, 2.0])]
+    densities = [law.density(s * PLACES), law.companion(s * POINTS), law.stieltjes(-s)]
+    densities += [law.resolvent(s * POINTS)]
+    return lengths, densities, [law.atom, law.degrees_of_freedom(ridge), law.ridge_variance(ridge)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
+@pytest.mark.parametrize(
+    "law",
+    [*(partial(hard, side=side) for side in SIDES), classical, weighted, sampled],
+    ids=[*SIDES, "classical", "weighted", "sampled"],
+)
+def test_results_do_not_depend_on_the_unit(
+    law: Callable[[float], tuple[list[object], ...]], scale: float
+) -> None:
+    """Eigenvalues are in that of the weights, densities in one over it, shares in none."""
+    ordinary, extreme = law(1.0), law(scale)
+    for unit, here, there in zip((1 / scale, scale, 1.0), ordinary, extreme, strict=True):
+        for one, other in zip(here, there, strict=True):
+            np.testing.assert_allclose(unit * np.asarray(other), one, rtol=1e-9, atol=1e-14)

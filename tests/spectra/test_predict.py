@@ -299,6 +299,23 @@ def test_errors_cover_the_differences_of_rules():
             assert abs(value - other) <= error + its
 
 
+@pytest.mark.parametrize("matrix", ["hessian", "g_matrix"])
+def test_errors_of_random_rules_cover_the_true_ones(matrix):
+    """Of twelve rules none agrees with its coarser ones by chance: one of them did.
+
+    The upper edge of the G-matrix belongs to weights so far out that only Gauss-Hermite has some.
+    """
+    model, setting = _noisy_labels(), (matrix, (0, 0))
+    truth = gaussian.gauss_hermite(2, 64)
+    exact = predict.block(model, HERE, *setting, sample_ratio=2.0, rule=truth)
+    for seed in range(1, 13):
+        rule = gaussian.sobol(2, 2**11, rng=seed)
+        found = predict.block(model, HERE, *setting, sample_ratio=2.0, rule=rule)
+        assert np.all(np.abs(np.subtract(found.edges, exact.edges)) <= found.edge_errors)
+        assert abs(found.outliers[0] - exact.outliers[0]) <= found.outlier_errors[0]
+        assert abs(found.alignment - exact.alignment) <= found.alignment_error
+
+
 def test_errors_of_an_exact_rule_vanish():
     """Bounded and smooth: Gauss-Hermite agrees with itself, and Sobol within its error."""
     model = _noisy_labels()

@@ -221,9 +221,7 @@ class TwoLayerModel:
         """
         self._check(weights, batch)
         z = batch.inputs @ weights.first.T
-        _validate.unmasked("labels", labels)
-        if np.shape(labels) != z.shape[:1]:
-            raise ValueError(f"labels must have shape {z.shape[:1]}, got {np.shape(labels)}")
+        labels = _validate.real("labels", labels, shape=z.shape[:1])
         root = np.sqrt(weights.second.size)
         if self._rectified:
             # Gates are zero or one: residuals multiply the inputs and v the sum over these,

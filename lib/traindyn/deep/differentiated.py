@@ -89,13 +89,12 @@ class Differentiated(ABC):
         """Refuse other shapes than those of the model; entries are the caller's matter."""
 
     def _run(self, compiled: Callable[..., Any], weights: Weights, batch: Batch, *more: Any) -> Any:
-        self._check(weights, batch, *more[:1])
-        # JAX drops masks without a word.
+        # JAX drops masks without a word, and does not say what is no array to it.
+        labels = tuple(_validate.real("labels", each) for each in more[:1])
+        self._check(weights, batch, *labels)
         _validate.unmasked("batch.inputs", batch.inputs)
-        for labels in more[:1]:
-            _validate.unmasked("labels", labels)
         code, fixed = self._code
-        return compiled(code, *native((fixed, tuple(weights), batch.inputs, *more)))
+        return compiled(code, *native((fixed, tuple(weights), batch.inputs, *labels, *more[1:])))
 
     def outputs(self, weights: Weights, batch: Batch) -> Array:
         """Return the outputs, shape (n,), or (n, k) if there are several.

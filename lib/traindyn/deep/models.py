@@ -113,7 +113,8 @@ class Model(Differentiated, Code):
 
     def prepare(self, inputs: ArrayLike) -> Batch:
         """Check inputs, shape (n, d)."""
-        return Batch(_validate.finite("inputs", inputs, shape=(None, self.architecture.inputs)))
+        given = _validate.finite("inputs", inputs, shape=(None, self.architecture.inputs))
+        return Batch(_validate.frozen(given))
 
     @cached_property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:

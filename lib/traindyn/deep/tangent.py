@@ -41,6 +41,11 @@ def gradients(network: Network, weights: ArrayLike, points: ArrayLike, *, output
     Returns
     -------
     ndarray, shape (n, P)
+
+    Raises
+    ------
+    FloatingPointError
+        If a gradient is not finite.
     """
     arrays = jax.device_put(network.unpack(weights))
     k = network.check_output(output)
@@ -49,7 +54,7 @@ def gradients(network: Network, weights: ArrayLike, points: ArrayLike, *, output
         pairs = prepare(network, arrays, point, k)[0]
         coordinates = tuple((delta, jnp.zeros_like(g)) for delta, g in pairs)
         rows.append(flatten(network, directions(network, pairs, coordinates)))
-    return np.stack(rows)
+    return _finite(np.stack(rows), points)
 
 
 def tangent_kernel(
@@ -74,10 +79,25 @@ def tangent_kernel(
     Returns
     -------
     ndarray, shape (n, n)
+
+    Raises
+    ------
+    FloatingPointError
+        If the kernel is not finite.
     """
     arrays = network.unpack(weights)
     kernel = _kernel(network, arrays, network.check_points(points), network.check_output(output))
-    return np.asarray(kernel)
+    return _finite(np.asarray(kernel), points)
+
+
+def _finite(found: Array, points: ArrayLike) -> Array:
+    """Return what was found at points if it is finite."""
+    if not np.isfinite(found).all():
+        raise FloatingPointError(
+            "points and weights must have gradients whose products are finite, got points of up to "
+            f"{np.abs(np.asarray(points)).max():.3g}"
+        )
+    return found
 
 
 @jax.jit

@@ -476,13 +476,13 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
     for t in range(total):
         innovations[t] = source.draw(m)
         if not np.all(np.isfinite(c[t, : t + 1])):
-            raise _diverged(eta, t, train)
+            raise _diverged(setting, t, train)
         least = min(least, _conditional(t, c, overlap, factor, setting.floor))
         w = overlap[t] @ star + _row(factor[t, : t + 1]) @ _stack(innovations[: t + 1])
         memory = -eta / sample_ratio * r[t] * setting.memory
         v = w + _row(memory[:t]) @ _stack(forces[:t])
         if not np.all(np.isfinite(v)):
-            raise _diverged(eta, t, train)
+            raise _diverged(setting, t, train)
         if t in setting.keep:
             kept[t] = np.ascontiguousarray(v.T)
         prediction, force = problem.force(v.T, labels)
@@ -529,15 +529,20 @@ def _forward(setting: _Setting, generator: np.random.Generator) -> _Run:
             inner = np.einsum("ijn,jkn->ikn", jacobian, through.reshape(m, k, n))
             by_star[t] = inner + gradient
             r_star[t] = by_star[t].mean(axis=2)
+        if not all(np.isfinite(each[t]).all() for each in (train, test, r_f, c_f, r_star)):
+            raise _diverged(setting, t, train)
         if t + 1 < total:
             _advance(t, kernels, eta, sample_ratio / setting.noise)
     return _Run(kernels, weighted, Paths(star.T.copy(), labels, kept), float(least))
 
 
-def _diverged(eta: float, step: int, train: Array) -> FloatingPointError:
+def _diverged(setting: _Setting, step: int, train: Array) -> FloatingPointError:
+    given = f"sample_ratio {setting.sample_ratio:g}"
+    for name, value in (("memory", setting.memory), ("noise", setting.noise)):
+        given += "" if value == 1 or setting.fresh else f" and {name} {value:g}"
     return FloatingPointError(
-        f"step_size must be small enough for the paths to stay finite, got {eta:g}: divergence at "
-        f"step {step} (last train loss {train[max(step - 1, 0)]:.3g})"
+        f"step_size must be small enough for the paths to stay finite, got {setting.step_size:g} "
+        f"at {given}: divergence at step {step} (last train loss {train[max(step - 1, 0)]:.3g})"
     )
 
 

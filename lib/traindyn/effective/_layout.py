@@ -44,6 +44,7 @@ class Layout:
     """
 
     def __init__(self, statistics: Any) -> None:
+        _validate.providing("statistics", statistics, "_fields")
         self._kind: Any = type(statistics)
         fields = []
         self.size = 0

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
+from traindyn._evaluations import bounded
 from traindyn._types import Array
 from traindyn.effective._layout import Layout
 from traindyn.gaussian import Rule
@@ -62,7 +63,8 @@ def solve(
     Raises
     ------
     ValueError
-        If an argument is out of range.
+        If an argument is out of range, or the last time is not reached within 100000 evaluations
+        of the drift.
     FloatingPointError
         If the solution leaves every bounded set before the last time.
     """
@@ -113,6 +115,7 @@ def _integrate(
     grid = _validate.increasing("times", times)
     rtol = _validate.positive("rtol", rtol)
     atol = _validate.positive("atol", atol)
+    _validate.providing("start", start, "_fields")
     layout = Layout(start)
     first = layout.pack(start)
     if grid[-1] == 0:
@@ -130,10 +133,12 @@ def _solve_ivp(
     """Solve an initial value problem from time 0, shape (T, n), or raise where it stops."""
     reached = 0.0
 
+    limited = bounded(field, float(grid[-1]))
+
     def watched(t: float, vector: Array) -> Array:
         nonlocal reached
         reached = t
-        return field(t, vector)
+        return limited(t, vector)
 
     try:
         with np.errstate(over="raise", invalid="raise"):

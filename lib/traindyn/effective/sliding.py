@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
+from traindyn._evaluations import bounded
 from traindyn._types import Array, IntArray
 from traindyn.problems.two_layer import limit
 from traindyn.problems.two_layer.mixture import Statistics, TwoLayerMixture
@@ -81,7 +82,8 @@ def solve(
     Raises
     ------
     ValueError
-        If an argument is out of range, or a start is repelling and no sign is given.
+        If an argument is out of range, a start is repelling and no sign is given, or the way to
+        an event or to the last time takes more than 100000 evaluations of the field.
     FloatingPointError
         If the path leaves every bounded set, reaches a repelling place, or has more than
         ten thousand events.
@@ -274,7 +276,7 @@ class _Flow:
         try:
             with np.errstate(over="raise", invalid="raise"):
                 found = solve_ivp(
-                    lambda _, u: self._velocity(u, modes),
+                    bounded(lambda _, u: self._velocity(u, modes), float(grid[-1])),
                     (now, grid[-1]),
                     state,
                     method="DOP853",

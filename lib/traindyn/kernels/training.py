@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from traindyn import _validate
+from traindyn._evaluations import bounded
 from traindyn._types import Array
 from traindyn.kernels.flow import KernelFlow
 from traindyn.trajectory import Trajectory, whole_steps
@@ -131,7 +132,8 @@ def compare(
     Raises
     ------
     ValueError
-        If the shapes disagree.
+        If the shapes disagree, or the last time of a flow is not reached within a million
+        evaluations of its velocity.
     FloatingPointError
         If the network's training diverges.
     """
@@ -219,7 +221,7 @@ def _flow(velocity: Pullback, start: Array, grid: Array, rtol: float, atol: floa
     if grid[-1] == 0:
         return start[None]
     solution = solve_ivp(
-        lambda _, moved: velocity(start + moved),
+        bounded(lambda _, moved: velocity(start + moved), float(grid[-1]), most=10**6),
         (0.0, grid[-1]),
         np.zeros_like(start),
         method="DOP853",

@@ -25,6 +25,9 @@ eigenvalue of :math:`P(a_{end})` exceeds one, with :math:`a_{end} = a_c` if
 .. math:: \frac{1 - \delta E[T^2]}{1 - \delta E[T^2] + \delta E[T^2 (v \cdot s)^2]} .
 
 (MW, Main theorem: its edge, outlier and overlap equations, in a form free of z.)
+
+Weights far from one are divided by a power of two, which changes no digit of them; the parameter a
+is multiplied by it, and P stays what it is.
 """
 
 from __future__ import annotations
@@ -37,12 +40,16 @@ from scipy.optimize import brentq
 
 from traindyn import _validate
 from traindyn._types import Array
-from traindyn.laws.weighted import Outliers, WeightedMarchenkoPastur
+from traindyn.laws.weighted import _NEGLIGIBLE, Outliers, WeightedMarchenkoPastur
 
 _MAX_STEPS = 100
 _TOLERANCE = 1e-12
 _DEGENERATE = 1e-9
 """Roots this close, relative to their size, are one eigenspace."""
+_ORDINARY = 60
+"""Powers of two up to which weights are computed with as they are."""
+_LARGEST = 1000
+"""Powers of two up to which weights and their eigenvalues are numbers."""
 
 
 class HardSubspace:
@@ -65,7 +72,8 @@ class HardSubspace:
     Raises
     ------
     ValueError
-        If an argument is out of range or all weights are zero.
+        If an argument is out of range, or the largest weight is zero or next to the end of the
+        floating-point numbers.
 
     Examples
     --------
@@ -94,6 +102,12 @@ class HardSubspace:
         given = _validate.finite("weights", weights, shape=(None,))
         if not np.any(given):
             raise ValueError("weights must not be all zero, got only zeros")
+        largest = float(np.abs(given).max())
+        exponent = int(np.frexp(largest)[1])
+        if abs(exponent) > _LARGEST:
+            raise ValueError(
+                f"weights must have a largest size between 1e-300 and 1e300, got {largest:.3g}"
+            )
         rows = _validate.finite("features", features)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or rows.shape[0] != given.size or rows.shape[1] == 0:
@@ -115,7 +129,10 @@ class HardSubspace:
         self._given = _validate.frozen(given)
         self._masses = None if masses is None else _validate.frozen(masses)
         self._sign = 1.0 if self.side == "left" else -1.0
-        self._weights = self._sign * given
+        self._unit = float(np.ldexp(1.0, exponent)) if abs(exponent) > _ORDINARY else 1.0
+        # Powers of weights so far below the largest would underflow or overflow.
+        kept = np.where(np.abs(given) > _NEGLIGIBLE * largest, given, 0.0)
+        self._weights = self._sign * kept / self._unit
         self.rank = int(rows.shape[1])
         first, second = np.triu_indices(self.rank)
         self._pairs = first, second
@@ -140,9 +157,14 @@ class HardSubspace:
             self._given, 1 / self.sample_ratio, probabilities=self._masses
         )
 
-    @cached_property
+    @property
     def edge_parameter(self) -> float:
         """The parameter a_c of the edge; infinite if the edge is a hard one, at zero."""
+        return self._edge / self._unit
+
+    @cached_property
+    def _edge(self) -> float:
+        """The parameter of the edge, in units of one over that of the weights."""
         lowest = float(self._weights.min())
         if lowest < 0:
             high = self.sample_ratio / -lowest * (1 - _TOLERANCE)
@@ -175,12 +197,17 @@ class HardSubspace:
     @cached_property
     def edge(self) -> float:
         """The edge of the bulk on this side; 0 for a hard one."""
-        return self._sign * self._level(self.edge_parameter)
+        return self._unit * (self._sign * self._level(self._edge))
 
-    @cached_property
+    @property
     def end_parameter(self) -> float:
         """The parameter a_end of ``min(0, c)``, up to which an outlier is informative."""
-        end = self.edge_parameter
+        return self._end / self._unit
+
+    @cached_property
+    def _end(self) -> float:
+        """The parameter of the end, in units of one over that of the weights."""
+        end = self._edge
         if self._level(end) <= 0:
             return end
         return float(brentq(self._level, _small(end), end, xtol=_TOLERANCE * end, rtol=_TOLERANCE))
@@ -188,7 +215,10 @@ class HardSubspace:
     def matrix(self, a: float) -> Array:
         """P(a), shape (r, r), at a parameter in ``(0, edge_parameter]``."""
         # The parameter of a hard edge is infinite.
-        a = a if a == np.inf else _validate.positive("a", a)
+        return self._matrix(a if a == np.inf else _validate.positive("a", a) * self._unit)
+
+    def _matrix(self, a: float) -> Array:
+        """P at a parameter in units of one over that of the weights."""
         result = np.empty((self.rank, self.rank))
         result[self._pairs] = self._defects @ self._t(a)
         result.T[self._pairs] = result[self._pairs]
@@ -197,7 +227,7 @@ class HardSubspace:
     @cached_property
     def statistic(self) -> float:
         """Largest eigenvalue of ``P(end_parameter)``: informative outliers exist above one."""
-        return float(np.linalg.eigvalsh(self.matrix(self.end_parameter))[-1])
+        return float(np.linalg.eigvalsh(self._matrix(self._end))[-1])
 
     @cached_property
     def edge_statistic(self) -> float:
@@ -206,12 +236,12 @@ class HardSubspace:
         The outlier need not be negative (if the edge is positive), so this can exceed one
         where :attr:`statistic` does not.
         """
-        return float(np.linalg.eigvalsh(self.matrix(self.edge_parameter))[-1])
+        return float(np.linalg.eigvalsh(self._matrix(self._edge))[-1])
 
     @cached_property
     def stability(self) -> float:
         """``sample_ratio E[T^2]`` at `end_parameter`: 1 at a negative edge, less at a positive."""
-        return float(self._share @ self._t(self.end_parameter) ** 2)
+        return float(self._share @ self._t(self._end) ** 2)
 
     @cached_property
     def outliers(self) -> Outliers:
@@ -219,8 +249,8 @@ class HardSubspace:
 
         Ordered from the outermost; ``sides`` is -1 (left) or 1 (right).
         """
-        end = self.edge_parameter
-        count = int(np.count_nonzero(np.linalg.eigvalsh(self.matrix(end)) > 1))
+        end = self._edge
+        count = int(np.count_nonzero(np.linalg.eigvalsh(self._matrix(end)) > 1))
         # Branch j, the j-th largest eigenvalue of P, passes one exactly once.
         roots = [self._root(j, end) for j in range(count)]
         values, vectors, overlaps = [], [], []
@@ -230,7 +260,7 @@ class HardSubspace:
             last = first + 1
             while last < count and abs(roots[last] - a) <= _DEGENERATE * a:
                 last += 1
-            basis = np.linalg.eigh(self.matrix(a))[1][:, ::-1][:, first:last]
+            basis = np.linalg.eigh(self._matrix(a))[1][:, ::-1][:, first:last]
             squares = self._t(a) ** 2
             free = 1 - float(self._share @ squares)
             # E[T^2 s s^T] = E[T^2] I - E[T^2 (I - s s^T)], times the ratio.
@@ -240,7 +270,7 @@ class HardSubspace:
             captured += (1 - free) * np.eye(self.rank)
             # Within a degenerate outlier the metric picks the eigenvectors' directions.
             norms, rotation = np.linalg.eigh(basis.T @ captured @ basis)
-            values += [self._sign * self._level(a)] * (last - first)
+            values += [self._unit * (self._sign * self._level(a))] * (last - first)
             vectors += list((basis @ rotation).T)
             overlaps += list(free / (free + norms))
             first = last
@@ -289,7 +319,7 @@ class HardSubspace:
         """Find the parameter at which the j-th largest eigenvalue of P is one."""
 
         def gap(a: float) -> float:
-            return float(np.linalg.eigvalsh(self.matrix(a))[self.rank - 1 - j]) - 1
+            return float(np.linalg.eigvalsh(self._matrix(a))[self.rank - 1 - j]) - 1
 
         return float(brentq(gap, _small(end), end, xtol=_TOLERANCE * end, rtol=_TOLERANCE))
 

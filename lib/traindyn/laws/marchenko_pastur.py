@@ -337,7 +337,9 @@ class MarchenkoPastur:
         spike = self._spike(spike)
         if not self.is_supercritical(spike):
             return 0.0
-        return float((1 - self.ratio / spike**2) / (1 + self.ratio / spike))
+        # The square of a number may be none.
+        lost = self.ratio / spike**2 if abs(spike) < 1e150 else self.ratio / spike / spike
+        return float((1 - lost) / (1 + self.ratio / spike))
 
     @staticmethod
     def _spike(spike: float) -> float:

@@ -120,9 +120,25 @@ class SampleCovariance:
         ----------
         z : array_like
             Complex with non-zero imaginary part, or real outside the spectrum.
+
+        Raises
+        ------
+        ValueError
+            If a real point lies in the spectrum, or the transform or the point in its units is
+            beyond the floating-point numbers.
         """
         points = _validate.finite_complex("z", z)
-        return self._companion.stieltjes(points / self.ratio) / self.ratio
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scaled = points / self.ratio
+            found = None
+            if np.isfinite(scaled).all():
+                found = self._companion.stieltjes(scaled) / self.ratio
+        if found is None or not np.isfinite(found).all():
+            raise ValueError(
+                f"z must be where the transform can be computed, got sizes from "
+                f"{np.abs(points).min():.3g} to {np.abs(points).max():.3g} at ratio {self.ratio:g}"
+            )
+        return found
 
     def stieltjes(self, z: ArrayLike) -> Any:
         r"""Stieltjes transform of the spectrum, :math:`(\tilde s(z) + (1 - c)/z) / c`.

@@ -74,6 +74,8 @@ TRACY_WIDOM_MEAN = -1.2065335745820
 _MAX_STEPS = 100
 _ROOT_TOLERANCE = 1e-13
 """Relative accuracy of roots in the variable b."""
+_SETTLED = 1e-6
+"""Relative change of a root that is believed after so many steps."""
 _CURVE_POINTS = 801
 """Points per support interval of the tabulated density; odd."""
 _SMALL_MASS, _FEWEST_POINTS = 1e-5, 33
@@ -509,13 +511,17 @@ class WeightedMarchenkoPastur:
         # z' <= 1, so this start lies between a finite end and the solution.
         b = gap.low + (z - bottom) if np.isfinite(bottom) else gap.high - (top - z)
         bracket = _Bracket(gap.low, gap.high)
-        for _ in range(_MAX_STEPS):
+        for step in range(1, _MAX_DOUBLINGS):
             misfit = z - self._z(b)
             bracket.update(b, misfit)
             new = bracket.inside(b + misfit / (1 - self._h(b)[0]))
             if abs(new - b) <= _ROOT_TOLERANCE * abs(b):
                 return new
+            # Next to an edge rounding keeps it moving; next to zero it takes halvings first.
+            settled = step == _MAX_STEPS and abs(new - b) <= _SETTLED * abs(b)
             b = new
+            if settled:
+                break
         return b
 
     @cached_property

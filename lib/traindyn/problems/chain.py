@@ -34,6 +34,8 @@ class Chain:
         Statistics of such arrays, with a leading axis over states.
     point : callable, optional
         Point of such arrays; None on the statistics alone.
+    fault : callable, optional
+        Says what of the problem is not finite near given statistics, or nothing.
     """
 
     kernel: Kernel
@@ -41,6 +43,7 @@ class Chain:
     start: tuple[Array, ...]
     observe: Callable[[tuple[Array, ...]], Any]
     point: Callable[..., Any] | None = None
+    fault: Callable[[Any], str] | None = None
 
     def state(self) -> tuple[Array, tuple[Array, ...]]:
         """Return a copy of the start, as one vector and as the arrays that look into it."""
@@ -81,7 +84,8 @@ def direct(problem: Dynamics, point: Any) -> Chain:
         seen = [problem.statistics(kind(*each)) for each in zip(*arrays, strict=True)]
         return type(seen[0])(*(np.stack(values) for values in zip(*seen, strict=True)))
 
-    return Chain(problem.direct_kernel(), problem.ridge, tuple(point), observe, kind)
+    fault = getattr(problem, "fault", None)
+    return Chain(problem.direct_kernel(), problem.ridge, tuple(point), observe, kind, fault)
 
 
 def reduced(problem: Dynamics, statistics: Any) -> Chain:
@@ -96,4 +100,5 @@ def reduced(problem: Dynamics, statistics: Any) -> Chain:
     require(problem, "SGD on the statistics", *names)
     kernel = problem.reduced_kernel()
     state = problem.reduced_state(statistics)
-    return Chain(kernel, problem.ridge, state, problem.reduced_statistics)
+    fault = getattr(problem, "fault", None)
+    return Chain(kernel, problem.ridge, state, problem.reduced_statistics, fault=fault)

@@ -50,11 +50,16 @@ from traindyn.problems.loops import _pick
 __all__ = ["Local", "Point", "ProjectionModel", "Statistics"]
 
 
+_FAR = 1e6
+"""Statistics beyond which a run is diverging, whatever the loss returns there."""
+
+
 class Local(NamedTuple):
     r"""The loss of one draw as a function of :math:`z = (x Y, s)`, with two derivatives in z.
 
     Each is a plain Python function of ``(z, u, label)``, arrays of shape (K + S,) and (k,) and
-    an integer, that numba can compile.
+    an integer, that numba can compile. Where a loss, its gradient or an expectation meets a value
+    that is not finite, a FloatingPointError names the function and the point.
 
     Attributes
     ----------
@@ -260,11 +265,11 @@ class ProjectionModel:
 
     def loss(self, point: Point, sample: Sample) -> Array:
         """Loss of each draw, without the ridge, shape (n,)."""
-        return self._compiled.values(*self._seen(point, sample))
+        return self._values(*self._seen(point, sample))
 
     def gradient(self, point: Point, sample: Sample) -> Point:
         """Gradient of the mean loss, without the ridge."""
-        slopes = self._compiled.slopes(*self._seen(point, sample)) / len(sample.inputs)
+        slopes = self._slopes(*self._seen(point, sample)) / len(sample.inputs)
         return Point(slopes[:, : self.width].T @ sample.inputs, slopes[:, self.width :].sum(0))
 
     def factors(self, matrix: Matrix, block: Block, point: Point, sample: Sample) -> Factors:
@@ -403,7 +408,7 @@ class ProjectionModel:
         """
         m, R_perp, s = self._checked_statistics(statistics)
         draws = self._draws(statistics, rule, 1.0 / math.sqrt(self.precision))
-        fit = draws.masses @ self._compiled.values(draws.z, draws.u, draws.labels)
+        fit = draws.masses @ self._values(draws.z, draws.u, draws.labels)
         return float(fit + 0.5 * self.ridge * (np.sum(m**2) + np.trace(R_perp) + s @ s))
 
     def drift(
@@ -459,7 +464,7 @@ class ProjectionModel:
         """
         c_delta = _validate.non_negative("c_delta", c_delta)
         draws = self._draws(statistics, rule, 1.0 / math.sqrt(self.precision))
-        slopes = self._compiled.slopes(draws.z, draws.u, draws.labels)
+        slopes = self._slopes(draws.z, draws.u, draws.labels)
         g, rest = slopes[:, : self.width], slopes[:, self.width :]
         crossed = np.einsum("na,nb->nab", g, draws.noise)
         square = np.einsum("na,nb->nab", g, g) * (c_delta / self.precision)
@@ -469,9 +474,9 @@ class ProjectionModel:
         moves -= draws.masses @ moves
         return np.asarray((moves.T * draws.masses) @ moves)
 
-    def _draws(self, statistics: Statistics, rule: Rule | None, deviation: float) -> _Draws:
-        """Discretise the law of the projections that the loss depends on."""
-        m, R_perp, s = _validate.record(
+    def _fitting(self, statistics: Statistics) -> Statistics:
+        """Return statistics of finite numbers, of the shapes of the model."""
+        return _validate.record(
             "statistics",
             statistics,
             (("K", "k"), ("K", "K"), ("S",)),
@@ -480,6 +485,10 @@ class ProjectionModel:
             k=self.directions,
             S=self.scalars.size,
         )
+
+    def _draws(self, statistics: Statistics, rule: Rule | None, deviation: float) -> _Draws:
+        """Discretise the law of the projections that the loss depends on."""
+        m, R_perp, s = self._fitting(statistics)
         rule = default_rule(self.drift_dimension) if rule is None else rule
         _validate.providing("rule", rule, "nodes", "weights")
         if rule.dim != self.drift_dimension:
@@ -503,7 +512,7 @@ class ProjectionModel:
 
     def _drift(self, statistics: Statistics, draws: _Draws, corrector: float) -> Statistics:
         m, R_perp, s = (np.asarray(part, dtype=np.float64) for part in statistics)
-        slopes = self._compiled.slopes(draws.z, draws.u, draws.labels)
+        slopes = self._slopes(draws.z, draws.u, draws.labels)
         weighted = (slopes * draws.masses[:, None]).T
         g, rest = weighted[: self.width], weighted[self.width :]
         crossed = g @ draws.noise
@@ -519,6 +528,31 @@ class ProjectionModel:
     @property
     def _compiled(self) -> _Compiled:
         return _compile(self.local)
+
+    def _values(self, z: Array, u: Array, labels: NDArray[np.int64]) -> Array:
+        """Losses of draws, which are finite."""
+        return _finite("value", self._compiled.values(z, u, labels), z, labels)
+
+    def _slopes(self, z: Array, u: Array, labels: NDArray[np.int64]) -> Array:
+        """Gradients in z of draws, which are finite."""
+        return _finite("slope", self._compiled.slopes(z, u, labels), z, labels)
+
+    def fault(self, statistics: Statistics) -> str:
+        """Say where the gradients of a draw are not finite, for the errors of a run; or nothing.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Of one point, without leading axes. Nothing is said of large ones: a run that
+            diverges leaves what the loss was made for.
+        """
+        if max(np.abs(part).max(initial=0.0) for part in self._fitting(statistics)) > _FAR:
+            return ""
+        try:
+            self.drift(statistics, c_delta=0.0)
+        except FloatingPointError as error:
+            return str(error)
+        return ""
 
     @property
     def _law(self) -> tuple[Array, Array, float, float]:
@@ -588,6 +622,22 @@ def _compile(local: Local) -> _Compiled:
         _direct(slope),
         _reduced(slope),
     )
+
+
+def _finite(name: str, found: Array, z: Array, labels: NDArray[np.int64]) -> Array:
+    """Return values of a local function if they are finite."""
+    # A sum sees every NaN and infinity, without the temporary of np.isfinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(found.sum()):
+            return found
+    bad = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise FloatingPointError(
+            f"local.{name} must be finite, got {found[i].tolist()} at z = {z[i].tolist()} and "
+            f"label {labels[i]}"
+        )
+    return found
 
 
 # Each once per process: numba compiles anew for every function that a factory returns.

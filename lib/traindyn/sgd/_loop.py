@@ -147,7 +147,7 @@ def _follow(
     """
     total, report = int(steps[-1]), reporter(progress)
     kept: list[tuple[Array, ...]] = []
-    taken, done, stopped = 0, 0, np.inf
+    taken, done, stopped, latest = 0, 0, np.inf, None
     for marks, records in _stretches(chain, steps, step_size, rng, every_step=stop is not None):
         good = first = _finite_rows((records,))
         if good:
@@ -161,9 +161,12 @@ def _follow(
         elif good < marks.size:
             before, after = (done, *marks)[good : good + 2]
             if not lenient or after == 0:
-                raise _diverged(step_size, chain.ridge, before, after)
+                near = _nearest(seen, good) if good else latest
+                fault = chain.fault(near) if chain.fault and near is not None else ""
+                raise _diverged(step_size, chain.ridge, before, after, fault)
             stopped = float(after)
         if good:
+            latest = _nearest(seen, good)
             columns = (*seen, *(arrays if snapshots else ()))
             last = tuple(column[good - 1 : good] for column in columns)
             upto = int(np.searchsorted(steps, marks[good - 1], side="right"))
@@ -213,6 +216,11 @@ def _stretches(
         done = int(marks[-1])
 
 
+def _nearest(statistics: Any, good: int) -> Any:
+    """Return the last of some leading statistics."""
+    return type(statistics)(*(column[good - 1] for column in statistics))
+
+
 def _first(stop: Stop | None, statistics: Any, count: int) -> int:
     """Return the first of `count` places where a path is to be stopped, else `count`."""
     if stop is None:
@@ -227,8 +235,16 @@ def _finite_rows(columns: tuple[Array, ...]) -> int:
     return int(np.argmin(np.r_[np.logical_and.reduce(finite), False]))
 
 
-def _diverged(step_size: float, ridge: float, before: int, after: int) -> Diverged:
-    """Error that names the step size and the time at which it left the finite numbers."""
+def _diverged(step_size: float, ridge: float, before: int, after: int, fault: str = "") -> Diverged:
+    """Error that names what made a run leave the finite numbers, and when: the step size or more.
+
+    A fault of the problem near the last finite statistics is the likelier cause.
+    """
+    if fault:
+        return Diverged(
+            f"{fault}; the iterates left the finite numbers between t = {before * step_size:g} "
+            f"and t = {after * step_size:g}"
+        )
     stable = f" (the ridge alone allows step_size < 2 / ridge = {2 / ridge:g})" if ridge else ""
     return Diverged(
         f"step_size = {step_size:g} makes the iterates diverge: they left the finite numbers "

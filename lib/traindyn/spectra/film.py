@@ -651,6 +651,7 @@ def _pairs(
             _validate.integer(f"r[{b}]", number, least=least[b], most=sizes[b])
             for b, number in enumerate(wanted)
         ]
+    _validate.providing("sample", sample, "inputs", "labels")
     draws = len(_validate.numeric("sample.inputs", sample.inputs, shape=(None, None)))
     if draws < max(pairs):
         raise ValueError(

@@ -499,7 +499,14 @@ class KGaussianMixture:
             raise ValueError(f"rule must have dimension {self.k}, got {rule.nodes.shape[1]}")
         parallel = self.coordinates(statistics.m)
         covariance = (statistics.R_perp + parallel @ parallel.T) / self.precision
-        noise = rule.nodes @ symmetric_sqrt(covariance, scale=1.0)
+        try:
+            root = symmetric_sqrt(covariance, scale=1.0)
+        except ValueError as error:
+            raise ValueError(
+                f"statistics.R_perp must be a Gram matrix, so that the logits have a covariance: "
+                f"{error}"
+            ) from error
+        noise = rule.nodes @ root
         mean = np.empty((self.k, self.k))
         second = np.empty((self.k, self.k, self.k))
         for c in range(self.k):
