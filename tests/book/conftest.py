@@ -185,7 +185,7 @@ def toy(tmp_path: Path) -> Toy:
     project = Toy(tmp_path)
     for name in ("Makefile", "_config.yml"):
         shutil.copy(ROOT / name, tmp_path / name)
-    for name in ("requirements.lock", "pyproject.toml"):
+    for name in ("requirements.lock", "requirements-uv.lock", "pyproject.toml"):
         project.write(name, "")
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "book" / "_static")
     shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book" / "references.bib")

@@ -26,7 +26,6 @@ from claimbook.run import chapters, execute
 from claimbook.site import links, stage
 
 if TYPE_CHECKING:
-    from nbformat import NotebookNode
     from playwright.sync_api import Browser
 
 #: What only the site knows how to show.
@@ -204,29 +203,29 @@ def test_launched_notebooks_are_those_of_the_book(root: Path, site: Path, launch
 def test_a_launched_notebook_runs(root: Path, launched: Path) -> None:
     """The notebook could lack its kernel or not find the library where it is opened.
 
-    The first two code cells are run, the parameters and the imports, those of the chapters of one
-    folder in one kernel. The remaining ones are those of the build (see the previous test).
+    The first two code cells are run, the parameters and the imports, those of all chapters in one
+    kernel that changes to the folder of each. The remaining ones are those of the build (see the
+    previous test).
     """
     import nbclient
 
-    folders: dict[Path, NotebookNode] = {}
+    together = nbformat.v4.new_notebook()
     for chapter in chapters.chapters(root / "book"):
         path = launched / "book" / f"{chapter}.ipynb"
         opened = nbformat.read(path, as_version=4)
-        kernel = {"kernelspec": opened.metadata.kernelspec}
-        together = folders.setdefault(path.parent, nbformat.v4.new_notebook(metadata=kernel))
-        assert together.metadata == kernel, chapter
+        together.metadata.setdefault("kernelspec", opened.metadata.kernelspec)
+        assert together.metadata.kernelspec == opened.metadata.kernelspec, chapter
         code = [
             cell.source
             for cell in opened.cells
             if cell.cell_type == "code" and "lab import text" not in cell.source
         ]
-        together.cells += map(nbformat.v4.new_code_cell, code[:2])
-    for folder, together in folders.items():
-        client = nbclient.NotebookClient(
-            together, timeout=120, resources={"metadata": {"path": str(folder)}}
-        )
-        client.execute(env={**os.environ, **execute.environment(root / "_build")})
+        sources = [f"import os; os.chdir({str(path.parent)!r})", *code[:2]]
+        together.cells += map(nbformat.v4.new_code_cell, sources)
+    client = nbclient.NotebookClient(
+        together, timeout=120, resources={"metadata": {"path": str(launched / "book")}}
+    )
+    client.execute(env={**os.environ, **execute.environment(root / "_build")})
 
 
 @pytest.fixture(scope="module")

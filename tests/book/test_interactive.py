@@ -91,9 +91,9 @@ class Figure:
         return (self.folder / address).read_text(encoding="utf8")
 
 
-@pytest.fixture(params=FIGURES)
+@pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """Each page in turn."""
+    """The page that a test names."""
     return str(request.param)
 
 
@@ -102,8 +102,18 @@ def opened(
     browser: Browser, site: Path, name: str, request: pytest.FixtureRequest
 ) -> Iterator[Figure]:
     """The figure, opened as a file and offline; parameters are options of the browser."""
-    options = {"viewport": DESKTOP, "color_scheme": "light"} | getattr(request, "param", {})
-    context = browser.new_context(**options, offline=True)
+    yield from _open(browser, site, name, **getattr(request, "param", {}))
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def shown(browser: Browser, site: Path, request: pytest.FixtureRequest) -> Iterator[Figure]:
+    """The figure of each page in turn, opened once for all tests that move nothing but it."""
+    yield from _open(browser, site, request.param)
+
+
+def _open(browser: Browser, site: Path, name: str, **options: Any) -> Iterator[Figure]:
+    usual = {"viewport": DESKTOP, "color_scheme": "light", "offline": True}
+    context = browser.new_context(**usual | options)
     without_formulas(context)
     yield Figure(context.new_page(), site / f"{name}.html", FIGURES[name])
     context.close()
@@ -133,9 +143,9 @@ def test_every_such_figure_is_tested(site: Path) -> None:
         ]
 
 
-def test_the_keyboard_moves_it(opened: Figure) -> None:
+def test_the_keyboard_moves_it(shown: Figure) -> None:
     """An arrow key could do nothing, or the picture not be the one of the new value."""
-    figure = opened.wait()
+    figure = shown.wait()
     source = figure.source()
     bound = [each for each in source["spec"]["params"] if "bind" in each]
     readings = next(p for p in source["spec"]["params"] if p["name"] == "readings")["value"]
@@ -162,9 +172,9 @@ def test_the_keyboard_moves_it(opened: Figure) -> None:
     assert figure.problems == []
 
 
-def test_labels_are_printed_as_a_reader_writes(opened: Figure) -> None:
+def test_labels_are_printed_as_a_reader_writes(shown: Figure) -> None:
     """Logarithms, hyphens and underscores could be left where a number and its letter belong."""
-    figure = opened.wait()
+    figure = shown.wait()
     for one in figure.inputs.all():
         label, *value = one.evaluate(
             "(input) => [...input.labels[0].querySelectorAll('span')].map((box) => box.innerText)"
@@ -225,15 +235,21 @@ def test_it_stands_still_when_vega_does_not_come_and_on_paper(
     context.close()
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [{"color_scheme": "light"}, {"color_scheme": "dark", "viewport": PHONE}],
-    indirect=True,
-    ids=["desktop-light", "phone-dark"],
-)
-def test_text_can_be_read_and_inputs_be_hit(opened: Figure) -> None:
+def test_text_can_be_read_and_inputs_be_hit(shown: Figure) -> None:
     """Text of the other theme, inputs too small for a thumb, or a chart wider than the page."""
-    figure = opened.wait()
+    _check_reading(shown.wait())
+
+
+@pytest.mark.parametrize("name", FIGURES, indirect=True)
+@pytest.mark.parametrize(
+    "opened", [{"color_scheme": "dark", "viewport": PHONE}], indirect=True, ids=["phone-dark"]
+)
+def test_the_same_on_a_dark_phone(opened: Figure) -> None:
+    """The other theme and a narrow page could be what fails."""
+    _check_reading(opened.wait())
+
+
+def _check_reading(figure: Figure) -> None:
     ground = figure.page.evaluate("getComputedStyle(document.body).backgroundColor")
     texts = figure.box.locator("svg text").evaluate_all(
         "(texts) => [...new Set(texts.map((text) => getComputedStyle(text).fill))]"

@@ -36,10 +36,18 @@ def add_cards(folder, ledger):
         nbformat.write(notebook, path)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Where the site is built, once for all tests that look at it."""
+    return tmp_path_factory.mktemp("site")
+
+
 @pytest.fixture
-def site(ledger, executed, tmp_path):
+def site(ledger, executed, place):
     """Build the pages and the two chapters with the book's own configuration."""
-    folder = tmp_path / "stage"
+    folder, html = place / "stage", place / "html"
+    if html.is_dir():
+        return html / "book"
     shutil.copytree(ROOT / "book" / "_static", folder / "book" / "_static")
     shutil.copy(ROOT / "_config.yml", folder)
     (folder / "book" / "references.bib").write_text("")
@@ -55,7 +63,7 @@ def site(ledger, executed, tmp_path):
     add_cards(folder / "book", ledger)
     write_pages(ledger, folder / "book")
     # Raises on any warning: unknown targets, missing images, wrong nesting.
-    return stage.build(folder, tmp_path / "site.log") / "book"
+    return stage.build(folder, place / "site.log").rename(html) / "book"
 
 
 def test_pages_build_and_work(site):

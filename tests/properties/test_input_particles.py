@@ -22,7 +22,7 @@ def _attention() -> Attention:
 def _flow(**options: Any) -> tuple[Attention, dict[str, Any]]:
     return _attention(), {
         "tokens": TOKENS, "times": [0.0, 0.5], "masses": [0.5, 0.25, 0.25], "rtol": 1e-4,
-        "atol": 1e-6, "most_steps": 1000,
+        "atol": 1e-6, "most_steps": 50,
     }  # fmt: skip
 
 

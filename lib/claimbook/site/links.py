@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from claimbook.site import built
+
 #: Where a tag names something the browser fetches by itself, or when a link is followed.
 _RESOURCES = {
     "a": ("ping",),
@@ -201,16 +203,15 @@ def check(site: Path) -> list[str]:
         Problems, one line each: a target or an anchor that does not exist, an address
         that is not well-formed, something loaded from another host.
     """
-    # The theme leaves templates among its static files.
-    files = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
-    pages = {path.resolve(): read(path) for path in files}
+    files = built.pages(site.resolve())
+    known = dict(zip(files, built.each(read, files)))
     root = site.resolve()
     problems = []
-    for path, page in pages.items():
+    for path, page in known.items():
         found = [(base, _check_base(base)) for base in page.bases]
         # The only base that is allowed is that of the published site.
         start = root / path.name if page.bases else path
-        found += [(target, _check_link(target, start, pages)) for target in page.links]
+        found += [(target, _check_link(target, start, known)) for target in page.links]
         found += [(target, _check_load(target, start)) for target in page.resources]
         found += [(target, _check_load(target, start, image=True)) for target in page.images]
         here = path.relative_to(root).as_posix()
@@ -253,7 +254,7 @@ def _check_load(target: str, path: Path, image: bool = False) -> str | None:
     return None if _resolve(parts, path).is_file() else "no such file"
 
 
-def _check_link(target: str, path: Path, pages: dict[Path, Page]) -> str | None:
+def _check_link(target: str, path: Path, known: dict[Path, Page]) -> str | None:
     """Return what is wrong with a link, if anything."""
     parts = _split(target)
     if parts is None:
@@ -269,7 +270,7 @@ def _check_link(target: str, path: Path, pages: dict[Path, Page]) -> str | None:
     if not file.is_file():
         return "no such file"
     anchor = unquote(parts.fragment)
-    if anchor and file in pages and anchor not in pages[file].anchors:
+    if anchor and file in known and anchor not in known[file].anchors:
         return "no such anchor"
     return None
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
+from claimbook.site import built
+
 _RULES = (
     "default-src 'none'",
     "style-src 'self' 'unsafe-inline'",
@@ -74,18 +76,26 @@ def policy(page: str, *, handlers: Iterable[str] = ()) -> str:
     >>> policy("<p>Text.</p>").split("; ")[-1]
     "script-src 'self'"
     """
-    reader = _read(page)
-    allowed = {*reader.handlers, *handlers}
-    sources = ["'self'", *(["'unsafe-hashes'"] if allowed else [])]
-    sources += sorted({_hash(text) for text in (*reader.scripts, *allowed)})
-    return "; ".join([*_RULES, f"script-src {' '.join(sources)}"])
+    scripts, own = _parts(page)
+    return _policy(scripts, {*own, *handlers})
 
 
-def _read(page: str) -> _Reader:
+def _read(path: Path) -> tuple[list[str], list[str]]:
+    return _parts(path.read_text(encoding="utf8"))
+
+
+def _parts(page: str) -> tuple[list[str], list[str]]:
+    """Return the scripts and the handlers of a page."""
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    return reader
+    return reader.scripts, reader.handlers
+
+
+def _policy(scripts: list[str], handlers: set[str]) -> str:
+    sources = ["'self'", *(["'unsafe-hashes'"] if handlers else [])]
+    sources += sorted({_hash(text) for text in (*scripts, *handlers)})
+    return "; ".join([*_RULES, f"script-src {' '.join(sources)}"])
 
 
 def _hash(text: str) -> str:
@@ -101,14 +111,11 @@ def put(html: Path) -> None:
     html : Path
         Folder of the built site, changed in place.
     """
-    pages = {
-        path: path.read_text(encoding="utf8")
-        for path in html.rglob("*.html")
-        if "_static" not in path.parts
-    }
-    handlers = {handler for text in pages.values() for handler in _read(text).handlers}
-    for path, text in pages.items():
-        found = policy(text, handlers=handlers)
-        line = f'<meta http-equiv="Content-Security-Policy" content="{found}">\n'
+    paths = built.pages(html)
+    read = built.each(_read, paths)
+    handlers = {handler for _, own in read for handler in own}
+    for path, (scripts, _) in zip(paths, read):
+        text, content = path.read_text(encoding="utf8"), _policy(scripts, handlers)
+        line = f'<meta http-equiv="Content-Security-Policy" content="{content}">\n'
         before, head, after = text.partition("<head>\n")
         path.write_text(before + head + line + after if head else line + text, encoding="utf8")

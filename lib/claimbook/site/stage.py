@@ -29,7 +29,6 @@ from claimbook.registry import ClaimError
 from claimbook.run import chapters
 from claimbook.site import api, cards, figures, links, meta, policy, reuse, sources, weight
 
-#: Page made from the committed measurements, where there are any.
 #: Pages that are made from measurements, where these are committed.
 MEASURED = {
     "performance": (Path("benchmarks", "results.json"), performance.write_page),

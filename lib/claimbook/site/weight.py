@@ -16,6 +16,8 @@ from typing import Any
 from pygments.formatters import HtmlFormatter
 from pygments.token import Token
 
+from claimbook.site import built
+
 #: Files for those who debug or translate the theme, its script of icons, the larger form of fonts
 #: that every browser reads in a smaller one, and the text of pages, which is in the repository or
 #: was generated: only notebooks are worth a download.
@@ -50,9 +52,8 @@ def reduce(html: Path) -> None:
         Folder of the built site, changed in place.
     """
     styles = [*html.glob("_static/styles/*.css"), *html.glob("_static/*.css")]
-    pages = [page for page in html.rglob("*.html") if "_static" not in page.parts]
     used: set[str] = set()
-    for page in pages:
+    for page in built.pages(html):
         text = page.read_text(encoding="utf8")
         for _, names in _ICON.findall(text):
             used.update(_NAMES.findall(names))
