@@ -416,6 +416,7 @@ def test_pages_of_results_are_light(visit: Visit, name: str) -> None:
         "limits.html#limit-mw-c11",
         "panels.html#panels-zhu-f4-3",
         "figures.html#figure-zhu-f3-1",
+        "foundations/random-matrices.html#claim-mdl-6-3-1",
     ],
 )
 def test_links_open_what_is_folded(visit: Visit, place: str) -> None:

@@ -88,3 +88,21 @@ def test_what_a_card_rests_on_has_the_mark_of_its_verdict(card):
     assert (
         f'*Used by:* <a href="alignment.html#claim-bghj-t2-3">Theorem 2.3</a>{confirmed}' in lemma
     )
+
+
+def test_a_formula_that_holds_is_folded(card, ledger):
+    """Details could stand between theorems, or something that was found be hidden."""
+    (check, *_) = next(c["evidence"] for c in ledger["claims"] if c["id"] == "BGHJ-L3.1")
+    assert check["kind"] == "identity"
+    formula = dict(kind="formula", figure=None, evidence=[check], verdict="confirmed")
+    folded = card("BGHJ-T2.3", **formula)
+    assert '<details class="td-card td-entry" id="claim-bghj-t2-3"' in folded
+    assert folded.rstrip().endswith("</details>")
+    for change in (
+        dict(kind="theorem"),
+        dict(verdict="partial", reason="A part.", settle="More."),
+        dict(evidence=[{**check, "kind": "inequality"}]),
+    ):
+        shown = card("BGHJ-T2.3", **formula | change)
+        assert '<div class="td-card" id="claim-bghj-t2-3"' in shown
+        assert shown.rstrip().endswith("</div>")

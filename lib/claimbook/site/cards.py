@@ -162,6 +162,7 @@ def card(
     text = render(
         "card",
         claim=claim,
+        detail=_is_detail(claim),
         formulas=formulas,
         excluded=excluded,
         figure=figures.get(claim["figure"]),
@@ -172,6 +173,13 @@ def card(
     )
     # The registry names chapters from the folder of the book, the page stands in one of its parts.
     return re.sub(r"(\{doc\}`(?:[^`<]*<)?)(?=[\w-])", r"\1/book/", text)
+
+
+def _is_detail(claim: Entry) -> bool:
+    """Whether a claim is a formula or a remark that identities confirm, without a figure."""
+    identities = all(check["kind"] == "identity" for check in claim["evidence"])
+    small = claim["kind"] in ("formula", "remark") and not claim["figure"]
+    return small and identities and claim["verdict"] == "confirmed"
 
 
 def _foot(claim: Entry, source: Source | None, code: Code | None) -> Iterator[str]:
