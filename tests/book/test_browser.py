@@ -15,7 +15,15 @@ from claimbook.run import chapters
 from claimbook.site import stage
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Page,
+        Request,
+        Response,
+        ViewportSize,
+    )
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = stage.expected(ROOT)
@@ -23,8 +31,8 @@ PAGES = stage.expected(ROOT)
 REFERENCE = [name for name in PAGES if name.startswith("book/api/")]
 ON_A_DESK = [name for name in PAGES if name not in REFERENCE[3:]]
 CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
-DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 #: What a slow machine may take to open a page.
 PATIENCE = 120_000  # milliseconds
 
@@ -75,11 +83,31 @@ class Visit:
 @pytest.fixture
 def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
     """A fresh browser context; parameters are its size and colour scheme."""
-    size, scheme = getattr(request, "param", (DESKTOP, "light"))
-    context = browser.new_context(viewport=size, color_scheme=scheme)
-    context.set_default_timeout(PATIENCE)
+    context = _context(browser, *getattr(request, "param", (DESKTOP, "light")))
     yield Visit(context.new_page(), address)
     context.close()
+
+
+@pytest.fixture(scope="class")
+def context(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
+    """One for the pages that a class looks at: scripts and fonts are loaded once."""
+    context = _context(browser, *request.cls.screen)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def glance(context: BrowserContext, address: str) -> Iterator[Visit]:
+    """A fresh page in the context of the class."""
+    page = context.new_page()
+    yield Visit(page, address)
+    page.close()
+
+
+def _context(browser: Browser, size: ViewportSize, scheme: Literal["dark", "light"]) -> Any:
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 def _check(visit: Visit) -> None:
@@ -118,38 +146,40 @@ def _check(visit: Visit) -> None:
 
 
 # Classes, since those of different ones are looked at side by side.
-@pytest.mark.parametrize("visit", [(DESKTOP, "dark")], indirect=True, ids=["desktop-dark"])
 class TestPagesOnADesk:
     """Pages on a dark desktop, without formulas: on a phone they have less room."""
 
+    screen = (DESKTOP, "dark")
+
     @pytest.mark.parametrize("name", ON_A_DESK)
-    def test_page_renders(self, visit: Visit, name: str) -> None:
+    def test_page_renders(self, glance: Visit, name: str) -> None:
         """A page could fail, fetch from elsewhere, overflow sideways, or be hard to read."""
-        visit.open(f"{name}.html", typeset=False)
-        _check(visit)
-        assert _unreadable(visit.page) == []
+        glance.open(f"{name}.html", typeset=False)
+        _check(glance)
+        assert _unreadable(glance.page) == []
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True, ids=["phone-light"])
 class TestPagesOnAPhone:
     """Every page on a light phone."""
 
+    screen = (PHONE, "light")
+
     @pytest.mark.parametrize("name", PAGES)
-    def test_page_renders(self, visit: Visit, name: str) -> None:
+    def test_page_renders(self, glance: Visit, name: str) -> None:
         """As on a desk; or formulas could be raw, wrong, or too wide.
 
         Or it could shut somebody out: headings that skip a level, controls without a name, boxes
         that scroll only for a mouse.
         """
-        visit.open(f"{name}.html")
-        page = visit.page
+        glance.open(f"{name}.html")
+        page = glance.page
         formulas = page.locator("main .math").count()
         assert page.locator("main .math mjx-container").count() >= formulas
         assert page.locator("main mjx-merror, main [data-mml-node='merror']").count() == 0
         if name in CHAPTERS:
             assert formulas > 0
         assert page.evaluate("document.querySelector('main').innerText").count("\\(") == 0
-        _check(visit)
+        _check(glance)
         assert _violations(page) == []
 
 

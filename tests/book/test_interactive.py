@@ -112,7 +112,7 @@ def shown(browser: Browser, site: Path, request: pytest.FixtureRequest) -> Itera
 
 
 def _open(browser: Browser, site: Path, name: str, **options: Any) -> Iterator[Figure]:
-    usual = {"viewport": DESKTOP, "color_scheme": "light", "offline": True}
+    usual: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "light", "offline": True}
     context = browser.new_context(**usual | options)
     without_formulas(context)
     yield Figure(context.new_page(), site / f"{name}.html", FIGURES[name])
