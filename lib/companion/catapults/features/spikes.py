@@ -32,7 +32,7 @@ def spikes(losses: ArrayLike, *, factor: float) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from companion.catapults.features import spikes
+    >>> from companion.catapults.features.spikes import spikes
     >>> spikes([1.0, 1.1, 3.0, 2.0], factor=1.5)
     array([1])
     """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.catapults.features import spikes
+from companion.catapults.features.spikes import spikes
 
 
 def test_spikes_are_rises_beyond_a_factor():

@@ -1,0 +1,1 @@
+"""What the chapter *Feature learning* needs and no other."""
