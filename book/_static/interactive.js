@@ -44,16 +44,19 @@
 
   /* A slider may move an exponent, and then shows the power. */
   const dressUp = (input, powers) => {
-    const [name, value] = input.labels[0].querySelectorAll(":scope > span");
+    const [name, theirs] = input.labels[0].querySelectorAll(":scope > span");
     print(name, powers?.label ?? name.textContent);
-    if (!value) return;
+    if (!theirs) return;
+    /* Into its own Vega writes the exponent again, after the picture has changed. */
+    const value = document.createElement("span");
+    theirs.replaceWith(value);
     const letter = powers ? `${powers.label.split(" ").pop()} = ` : "";
     const say = () => {
       const place = Math.round((input.valueAsNumber - input.min) / input.step);
       print(value, powers ? powers.values[place] : input.value);
       input.setAttribute("aria-valuetext", `${letter}${value.textContent}`);
     };
-    input.addEventListener("input", say); /* After the listener of Vega, which was there before. */
+    input.addEventListener("input", say);
     say();
   };
 

@@ -8,7 +8,10 @@
       const column = formula.hasAttribute("display")
         ? formula /* Its number may stand beside it. */
         : formula.closest("p, li, dd, dt, td, th, h1, h2, h3, h4, div");
-      const wide = drawing.getBoundingClientRect().width > column.clientWidth;
+      /* With the stop that stays beside it. */
+      formula.classList.remove("wide");
+      const whole = formula.closest(".td-together") ?? drawing;
+      const wide = whole.getBoundingClientRect().width > column.clientWidth;
       formula.classList.toggle("wide", wide);
       if (wide) formula.tabIndex = 0;
       else formula.removeAttribute("tabindex");

@@ -386,7 +386,7 @@ def test_search_explains_words(visit: Visit) -> None:
 #: What a reader may ask in other words than the book's, and what has to be among the first three.
 WORDS = {
     "waiting time log d": "#claim-own-xor-log-delay",
-    "why does learning take log d": "#claim-bghj-t2-7",
+    "why does learning take log d": "#claim-bghj-t2-6-w",
     "learning rate larger than 2 over curvature": "#claim-own-critical-step",
     "benign overfitting": "/foundations/interpolation.html",
     "double descent peak": "#claim-mdl-5-f3-1",
