@@ -79,7 +79,7 @@ def test_cards_and_the_page_of_statements_lead_to_one_another(checkout: Path) ->
     found = index(registry, library=checkout / "lib", tests=tests).values()
     claims = [
         {
-            **{key: getattr(claim, key) for key in ("id", "source", "number", "statement")},
+            **{key: getattr(claim, key) for key in ("id", "source", "number", "kind", "statement")},
             **{"chapter": claim.chapter, "verdict": "confirmed", "figure": None, "evidence": []},
         }
         for claim in registry
