@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = stage.expected(ROOT)
-#: Pages of the reference, all made in the same way, stand for each other on a desk.
+#: Pages of the reference, all made in the same way, stand for each other on a desk and to axe.
 REFERENCE = [name for name in PAGES if name.startswith("book/api/")]
 ON_A_DESK = [name for name in PAGES if name not in REFERENCE[3:]]
 CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
@@ -180,7 +180,8 @@ class TestPagesOnAPhone:
             assert formulas > 0
         assert page.evaluate("document.querySelector('main').innerText").count("\\(") == 0
         _check(glance)
-        assert _violations(page) == []
+        if name in ON_A_DESK:
+            assert _violations(page) == []
 
 
 #: Where axe-core looks at each of ten thousand nodes, a page takes ten seconds.

@@ -22,7 +22,7 @@ from claimbook import (
 from claimbook.one_sided import _chance_to_fail
 
 LEVEL = 0.01
-TRIALS = 1200
+TRIALS = 800
 MOST = stats.binom.isf(1e-6, TRIALS, LEVEL)
 FEWEST = stats.binom.ppf(1e-6, TRIALS, LEVEL)
 

@@ -22,7 +22,7 @@ from claimbook import (
 )
 
 LEVEL = 0.01
-TRIALS = 1200
+TRIALS = 800
 SIZES = np.array([100.0, 200, 400, 800, 1600])
 SIGMA = np.array([[2.0, 0.7, 0.0], [0.7, 1.0, -0.3], [0.0, -0.3, 0.5]])
 ROOT = np.linalg.cholesky(SIGMA)
@@ -161,7 +161,7 @@ CONSERVATIVE = [bonferroni_t_test, covariance, counts, sign_test, two_laws, one_
 
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_false_alarms_are_as_stated(check):
-    """A wrong null law shows in 1200 true claims: a rate of 4 % is seen with power 0.99."""
+    """A wrong null law shows in 800 true claims: a rate of 5 % is seen with power 0.99."""
     rng = np.random.default_rng(11)
     failures = sum(not check(rng).passed for _ in range(TRIALS))
     assert failures <= stats.binom.isf(1e-6, TRIALS, LEVEL)
