@@ -190,6 +190,9 @@ _LIGHTER = """() => {
   for (const row of document.querySelectorAll('tbody > tr:nth-child(n+40)')) row.remove();
   for (const formula of document.querySelectorAll('mjx-container:not(.wide)'))
     formula.textContent = 'x';
+  // What was far from the screen is now nearer, and would be typeset while axe looks.
+  for (const text of document.querySelectorAll('.td-tex:not(:has(mjx-container))'))
+    text.textContent = 'x';
 }"""
 #: Parts of code and of formulas.
 _PARTS = [["main pre"], ["mjx-container svg"]]
