@@ -71,7 +71,8 @@ help:
 
 # ---------------------------------------------------------------------------- environment
 
-# By uv, in a quarter of the time, or else by pip, which may know a way that uv was not told of.
+# uv needs a third of the time of pip. It does not read pip's configuration, though, which may name
+# the only way to the packages: then pip installs them.
 LOCKED = --quiet --require-hashes --requirement requirements.lock
 
 $(VENV)/.locked: requirements.lock requirements-uv.lock
