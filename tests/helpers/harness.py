@@ -483,8 +483,9 @@ class Case:
     """A public callable with its example, and what it may do that others may not.
 
     `lenient` maps an argument to the labels of the values it may let pass (``"nan"`` for a
-    function whose contract is to hand NaN on, ``"drawn"`` for all drawn ones); ``"return"`` with
-    ``"nan"`` is for a function whose result has NaN where there is nothing to return.
+    function whose contract is to hand NaN on, ``"drawn"`` for all drawn ones), or to ``"warning"``
+    if it may be warned of by name; ``"return"`` with ``"nan"`` is for a function whose result has
+    NaN where there is nothing to return.
     """
 
     entry: Public
@@ -591,6 +592,9 @@ class Case:
                 fit += [*arguments, *getattr(self.valid[name], "_fields", ())]
             named = any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", str(error)) for n in fit)
             return None if named else f"does not name `{name}`: {what}"
+        except UserWarning as warning:
+            said = name in str(warning) and "warning" in self.lenient.get(name, ())
+            return None if said else f"UserWarning: {str(warning)[:150]}"
         except Exception as error:
             return f"{type(error).__name__}: {str(error)[:150]}"
         if bad.same and self.numbers is not None:

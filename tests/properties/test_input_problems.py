@@ -416,8 +416,8 @@ _NOISELESS = {"precision": ("inf",)}
 LENIENT: dict[str, Any] = {
     "problems.two_layer.mixture.TwoLayerMixture": _NOISELESS,
     "problems.two_layer.mixture.TwoLayerMixture.binary": _NOISELESS,
-    # A width below four is warned of.
-    "problems.two_layer.mixture.TwoLayerMixture.xor": _NOISELESS | {"width": ["drawn"]},
+    # Of a width below four.
+    "problems.two_layer.mixture.TwoLayerMixture.xor": _NOISELESS | {"width": ["warning"]},
 }
 VOCABULARY = {
     "problems.k_gmm": _k_gmm,
