@@ -203,9 +203,9 @@ def check(site: Path) -> list[str]:
         Problems, one line each: a target or an anchor that does not exist, an address
         that is not well-formed, something loaded from another host.
     """
-    files = built.pages(site.resolve())
-    known = dict(zip(files, built.each(read, files)))
     root = site.resolve()
+    files = built.pages(root)
+    known = dict(zip(files, built.each(read, files)))
     problems = []
     for path, page in known.items():
         found = [(base, _check_base(base)) for base in page.bases]
