@@ -179,7 +179,11 @@ SIDE = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell n=$(CORES); echo $$(( n < 4 ? 
 unit: $(READY)
 	@$(MAKE) --no-print-directory $(SIDE) book PROFILE=quick
 	@echo 'test: doctests, unit tests and tests of the book'
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadscope
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadscope \
+	  $(EVERY)
+
+# The slowest tests run every night, and with NIGHTLY=1.
+EVERY = $(if $(NIGHTLY),-m '')
 
 # Wrong formulas, one at a time, in a copy of the library; every process keeps one core busy. First
 # those of a list, then as many as NUMBER drawn at random from all lines that chapters reach.
@@ -208,7 +212,7 @@ versions-oldest versions-newest: versions-%: $(READY)
 	@$(UV) pip list --quiet --python _build/versions/$* | grep -E '^($(VERSIONED)|jax) '
 	@NUMBA_CACHE_DIR=$(CURDIR)/_build/versions/$*/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  _build/versions/$*/bin/python -m pytest --numprocesses auto --dist loadscope \
-	  --ignore tests/book -p no:cacheprovider lib tests
+	  --ignore tests/book -p no:cacheprovider -m '' lib tests
 
 # --------------------------------------------------------------------------------- upkeep
 
@@ -226,7 +230,7 @@ profile: $(READY)
 	  $(MAKE) --no-print-directory $(SIDE) ledger B=_build/profile
 	@$(MAKE) --no-print-directory $(SIDE) book PROFILE=quick
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/breakdown.py 'the tests' -- \
-	  $(BIN)/python -m pytest --numprocesses auto --dist loadscope
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadscope $(EVERY)
 
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --upgrade

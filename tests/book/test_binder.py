@@ -231,8 +231,6 @@ def test_a_launched_notebook_runs(root: Path, launched: Path) -> None:
 @pytest.fixture(scope="module")
 def lab(root: Path, launched: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a JupyterLab that serves the launched repository."""
-    if "TRAINDYN_LAB" not in os.environ:
-        pytest.skip("it takes minutes; TRAINDYN_LAB=1 runs it, as the nightly workflow does")
     if not find_spec("jupyterlab"):
         pytest.skip("JupyterLab is not installed here; the locked environment has it")
     home = tmp_path_factory.mktemp("lab")
@@ -265,6 +263,7 @@ def lab(root: Path, launched: Path, tmp_path_factory: pytest.TempPathFactory) ->
             server.wait(timeout=60)
 
 
+@pytest.mark.nightly
 def test_a_chapter_in_jupyterlab(lab: str, browser: Browser) -> None:
     """Markup, or a text without its numbers, could be on the screen where the site has numbers."""
     from playwright.sync_api import expect

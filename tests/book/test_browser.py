@@ -1,4 +1,7 @@
-"""The built site in headless Chromium: every page on a dark desktop and on a light phone."""
+"""The built site in headless Chromium, on a dark desktop and on a light phone.
+
+Every night it is every page; with each change, one of each kind.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from nightly import nightly_but
 from pages import open_quietly, without_formulas
 
 from claimbook.run import chapters
@@ -31,8 +35,25 @@ PAGES = stage.expected(ROOT)
 REFERENCE = [name for name in PAGES if name.startswith("book/api/")]
 ON_A_DESK = [name for name in PAGES if name not in REFERENCE[3:]]
 CHAPTERS = {f"book/{name}" for name in chapters.chapters(ROOT / "book")}
+#: The home page, the page of a part, four chapters, tables, a page of the reference, and results.
+DAILY = [
+    PAGES[0],
+    "book/alignment/index",
+    "book/alignment/population-matrices",
+    "book/catapults/one-example",
+    "book/phase-transitions/hessian",
+    "book/your-own-model",
+    "book/notation",
+    REFERENCE[0],
+    "book/map",
+    "book/resolution",
+    "book/errata",
+    "book/status",
+]
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+#: With each change on the narrow screen alone, which has less room.
+SCREENS = nightly_but([(PHONE, "light")], [(PHONE, "light"), (DESKTOP, "dark")])
 #: What a slow machine may take to open a page.
 PATIENCE = 120_000  # milliseconds
 
@@ -151,7 +172,7 @@ class TestPagesOnADesk:
 
     screen = (DESKTOP, "dark")
 
-    @pytest.mark.parametrize("name", ON_A_DESK)
+    @pytest.mark.parametrize("name", nightly_but(DAILY, ON_A_DESK))
     def test_page_renders(self, glance: Visit, name: str) -> None:
         """A page could fail, fetch from elsewhere, overflow sideways, or be hard to read."""
         glance.open(f"{name}.html", typeset=False)
@@ -164,7 +185,7 @@ class TestPagesOnAPhone:
 
     screen = (PHONE, "light")
 
-    @pytest.mark.parametrize("name", PAGES)
+    @pytest.mark.parametrize("name", nightly_but(DAILY, PAGES))
     def test_page_renders(self, glance: Visit, name: str) -> None:
         """As on a desk; or formulas could be raw, wrong, or too wide.
 
@@ -252,7 +273,7 @@ def _found(
     ]
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 def test_accessibility_of_code_and_formulas(visit: Visit) -> None:
     """The colours of code, or the drawing of formulas, could be what is not accessible."""
     visit.open("book/lazy-training/beyond.html?code")  # short: axe looks at each node
@@ -428,7 +449,7 @@ def test_tools_of_the_book_come_last(visit: Visit) -> None:
 RESULTS = ("ledger", "statements", "errata", "figures", "panels", "limits")
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 @pytest.mark.parametrize("name", RESULTS)
 def test_pages_of_results_are_light(visit: Visit, name: str) -> None:
     """Hundreds of entries could make a page slow, or put what a reader looks for far below."""
@@ -439,7 +460,7 @@ def test_pages_of_results_are_light(visit: Visit, name: str) -> None:
     assert folded and size and folded["y"] < 2 * size["height"]
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 @pytest.mark.parametrize(
     "place",
     [
@@ -467,7 +488,7 @@ def test_links_open_what_is_folded(visit: Visit, place: str) -> None:
         assert _violations(visit.page) == []
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 @pytest.mark.parametrize(
     ("place", "shown"),
     [
@@ -515,11 +536,8 @@ FOLDED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("visit", "name"),
-    [*(((PHONE, "light"), name) for name in FOLDED), ((PHONE, "dark"), "limits")],
-    indirect=["visit"],
-)
+@pytest.mark.parametrize("visit", [(PHONE, "light")], indirect=True)
+@pytest.mark.parametrize("name", nightly_but(["intro", "limits"], FOLDED))
 def test_a_phone_folds_sections(visit: Visit, name: str) -> None:
     """A page could be ten screens long on a phone, or a link lead to something closed."""
     page = visit.page
@@ -543,7 +561,7 @@ def test_a_phone_folds_sections(visit: Visit, name: str) -> None:
     assert _violations(page) == []
 
 
-@pytest.mark.parametrize("name", FOLDED)
+@pytest.mark.parametrize("name", nightly_but(["intro", "limits"], FOLDED))
 def test_sections_are_open_on_a_desk_and_on_paper(
     visit: Visit, browser: Browser, address: str, name: str
 ) -> None:
@@ -619,7 +637,7 @@ def test_buttons_of_a_chapter(visit: Visit) -> None:
     assert download.value.suggested_filename == f"{name.rsplit('/', 1)[-1]}.ipynb"
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 def test_code_is_folded_until_asked_for(visit: Visit) -> None:
     """A chapter could be a test file with prose between the cells, or lose its code."""
     visit.open(f"{min(CHAPTERS)}.html")
@@ -641,7 +659,7 @@ def test_code_is_folded_until_asked_for(visit: Visit) -> None:
     assert visit.problems == []
 
 
-@pytest.mark.parametrize("visit", [(PHONE, "light"), (DESKTOP, "dark")], indirect=True)
+@pytest.mark.parametrize("visit", SCREENS, indirect=True)
 def test_a_figure_leads_to_its_code(visit: Visit) -> None:
     """What draws a figure could be three screens above it, or stay folded."""
     name = f"{min(CHAPTERS)}.html"

@@ -40,6 +40,7 @@ def found(notebook: dict[str, Any]) -> dict[str, Any]:
     return claims | figures
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(joblib.cpu_count() < 2, reason="one core makes one worker")
 def test_other_workers_find_the_same(root: Path, site: Path, tmp_path: Path) -> None:
     """Threads that share a stream, or sums in the order of arrival, would differ."""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
+from nightly import nightly_but
 from pages import open_quietly, without_formulas
 
 from claimbook.pages.parts import anchor
@@ -231,6 +232,7 @@ def published(site: Path, tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", ["absent.html", "book/a/b/c.html"])
 def test_absent_page_works_at_any_depth(browser: Browser, published: str, place: str) -> None:
     """Styles, scripts or links of the page could be looked for where it is not."""
@@ -308,7 +310,7 @@ def on_paper(browser: Browser, address: str, name: str, *, formulas: bool = True
     return page
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", nightly_but(PRINTED[2:5], PRINTED))
 def test_nothing_is_cut_on_paper(browser: Browser, address: str, name: str) -> None:
     """Code, tables, formulas or figures could leave the paper, or be lost in a box that scrolls."""
     page = on_paper(browser, address, name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from nightly import nightly_but
 from pages import without_formulas
 
 from traindyn import interactive
@@ -243,7 +244,7 @@ def test_text_can_be_read_and_inputs_be_hit(shown: Figure) -> None:
     _check_reading(shown.wait())
 
 
-@pytest.mark.parametrize("name", FIGURES, indirect=True)
+@pytest.mark.parametrize("name", nightly_but(SOME, FIGURES), indirect=True)
 @pytest.mark.parametrize(
     "opened", [{"color_scheme": "dark", "viewport": PHONE}], indirect=True, ids=["phone-dark"]
 )

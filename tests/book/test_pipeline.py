@@ -6,6 +6,8 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Toy
 
@@ -121,6 +123,7 @@ def test_failed_claim_stops_the_build(toy: Toy) -> None:
     assert not (toy.root / "_build/quick/ledger.json").exists()
 
 
+@pytest.mark.nightly
 def test_missing_page_and_broken_link_stop_the_build(toy: Toy) -> None:
     """Jupyter Book alone exits with 0 although the table of contents is not what is there."""
     toc = (toy.root / "_toc.yml").read_text(encoding="utf8")

@@ -81,6 +81,7 @@ def cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
+@pytest.mark.nightly
 def test_cut_files_are_removed_and_made_again(folder: Path) -> None:
     """Every later run failed or warned until somebody found out what to delete."""
     whole = cached(folder)

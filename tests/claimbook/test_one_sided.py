@@ -95,6 +95,7 @@ EXACT = [mean_up, mean_down, normal_estimate, student_estimate]
 CONSERVATIVE = [one_of_many_means, share_up, share_down]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_a_false_claim_passes_as_rarely_as_stated(check):
     """At the bound itself, the worst case of the false claims."""
@@ -115,6 +116,7 @@ def test_level_notices_a_wrong_quantile():
     assert passed > MOST
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_true_claims_pass_at_the_detectable_distance(check):
     """`resolution` promises a power of 0.99: at most 13 misses in 400 (false alarm 2e-4)."""

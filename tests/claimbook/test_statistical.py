@@ -159,6 +159,7 @@ EXACT = [t_test, z_test, replicated_rate, pooled_rate]
 CONSERVATIVE = [bonferroni_t_test, covariance, counts, sign_test, two_laws, one_law]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_false_alarms_are_as_stated(check):
     """A wrong null law shows in 800 true claims: a rate of 5 % is seen with power 0.99."""
@@ -179,6 +180,7 @@ def test_calibration_notices_a_wrong_null_law():
     assert failures > stats.binom.isf(1e-6, TRIALS, LEVEL)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_detectable_discrepancies_are_detected(check):
     """`resolution` promises a power of 0.99: at most 13 misses in 400 (false alarm 2e-4)."""
@@ -190,6 +192,7 @@ def test_detectable_discrepancies_are_detected(check):
     assert missed <= 13
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", EXACT + CONSERVATIVE)
 def test_detectable_is_not_far_too_pessimistic(check):
     """A third of the promised discrepancy is missed at least sometimes, or it says nothing."""

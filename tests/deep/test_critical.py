@@ -33,6 +33,7 @@ def draw(outputs: int | None, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     return weights, rng.standard_normal((5, 7)), rng.standard_normal((5, *tail))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("outputs", [None, 3])
 def test_against_the_dense_hessian(outputs: int | None) -> None:
     """The mean is over all outputs; the eigenvalue is the largest, not the largest in size."""

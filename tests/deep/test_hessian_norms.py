@@ -35,6 +35,7 @@ def slope(make: Callable[[int], deep.Network], widths: list[int]) -> float:
     return float(np.polyfit(np.log(widths), logs, 1)[0])
 
 
+@pytest.mark.nightly
 def test_wide_networks_become_linear_and_narrow_ones_do_not() -> None:
     """ZHU Theorem 2.3.6: -1/2; control: a last hidden layer of two neurons."""
     widths = [32, 64, 128, 256]

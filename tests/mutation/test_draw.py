@@ -18,6 +18,7 @@ def changes() -> list[draw.Change]:
     return list(draw.changes(Reach(ROOT / "lib", ROOT / "book"), LIBRARY))
 
 
+@pytest.mark.nightly
 def test_each_change_is_another_formula(changes: list[draw.Change]) -> None:
     """A change that cannot be parsed, or means the same, would count as noticed or missed."""
     rng = np.random.default_rng(1)

@@ -29,6 +29,7 @@ def registry() -> Registry:
     return load_registry(mutate.ROOT / "book" / "claims.toml")
 
 
+@pytest.mark.nightly
 def test_every_mutation_can_be_made_and_belongs_to_a_claim(
     mutations: list[Mutation], registry: Registry
 ) -> None:
@@ -59,6 +60,7 @@ def test_the_list_covers_all_sources_and_enough_claims(
     assert len({Path(one.file).parts[:2] for one in real}) >= 9
 
 
+@pytest.mark.nightly
 def test_the_ledger_refuses_wrong_formulas_and_lets_neutral_changes_pass(
     mutations: list[Mutation], tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_binomial_p_values_hold_their_level_exactly(trials: int, share: float) -
     assert [each.passed for each in found] == (p_values > 0.5).tolist()
 
 
+@pytest.mark.nightly
 @few
 @given(st.integers(30, 80), st.floats(0.2, 0.6))
 def test_a_share_at_its_bound_is_rarely_said_to_exceed_it(trials: int, bound: float) -> None:
@@ -68,6 +69,7 @@ def test_a_share_at_its_bound_is_rarely_said_to_exceed_it(trials: int, bound: fl
     assert stats.binom.pmf(np.flatnonzero(passed), trials, bound).sum() <= ALARM
 
 
+@pytest.mark.nightly
 def test_p_values_under_the_null_are_not_too_small() -> None:
     """Four tests on 150 simulated draws each; the wrong standard deviation is noticed."""
     rng = np.random.default_rng(5)

@@ -28,6 +28,7 @@ def solved(c_delta, *, end=4.0, steps=40):
     return problem, ode.solve(problem, start, np.linspace(0, end, steps + 1), c_delta=c_delta)
 
 
+@pytest.mark.nightly
 def test_propagator_carries_the_gram_matrix():
     """Without corrector R_perp(T) = Phi R_perp(t) Phi^T exactly, for all t.
 
@@ -63,6 +64,7 @@ def test_no_step_no_memory(matrix):
     np.testing.assert_allclose(fresh, exact, atol=6 * exact.max() * np.sqrt(6 / 2**18))
 
 
+@pytest.mark.nightly
 def test_training_data_of_sgd():
     """Trace of the training block over that of fresh samples, in full dimension.
 

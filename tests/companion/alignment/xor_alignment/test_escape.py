@@ -75,6 +75,7 @@ def along(problem, v, end=12.0, step=0.25):
     return escape(problem, times, calm.statistics, c_delta=1.0)
 
 
+@pytest.mark.nightly
 def test_passage_times_follow_sgd():
     """Law of the time at which an overlap reaches 0.1: KS test at 1e-6, 300 runs.
 

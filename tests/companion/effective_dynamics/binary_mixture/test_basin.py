@@ -19,6 +19,7 @@ def final_side(precision, leader, weight, ridge=0.1):
     return float(end.statistics.v[0, 1] + end.statistics.m[0, 1, 0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("leader", "ridge"), [(2.0, 0.1), (1.0, 0.15)])
 def test_separates_the_full_dynamics(leader, ridge):
     """Starts a relative 1 / lambda below and above it part, at lambda = 100."""
@@ -36,6 +37,7 @@ def test_limits():
     assert critical_weight(0.01, 0.1) < 0.05 * 0.01
 
 
+@pytest.mark.nightly
 def test_slope_is_the_mean_over_leaders():
     """Simpson's rule; half of it, for one neuron only, is told apart."""
     leaders = np.linspace(0.1, 5.1, 41)

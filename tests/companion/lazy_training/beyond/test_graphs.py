@@ -55,6 +55,7 @@ def test_influence_is_a_probability_of_visits() -> None:
         assert abs(visits[v] / walks - p) <= 5 * np.sqrt(p * (1 - p) / walks) + 1e-12
 
 
+@pytest.mark.nightly
 def test_influence_is_the_size_of_a_block_of_the_hessian() -> None:
     """The formula at the top of the module, over random weights of a linear network."""
     graph = random_graph([3, 4, 4, 4, 1], [2, 3, 4, 5], seed=2)

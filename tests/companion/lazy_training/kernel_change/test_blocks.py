@@ -34,6 +34,7 @@ def dense(network: deep.Network, weights: np.ndarray, x: np.ndarray, k: int) -> 
     return deep.hessian_product(network, weights, x, np.eye(network.parameters), output=k)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NETWORKS)
 def test_blocks_and_outputs_together(name: str) -> None:
     """Against the Hessian in the weights; two outputs together by a scan of all mixtures.

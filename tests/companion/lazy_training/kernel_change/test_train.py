@@ -26,6 +26,7 @@ def data(network: deep.Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return network.initial(rng=rng), points, np.array([1.0, -1.0, 1.0, -1.0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NETWORKS)
 def test_against_a_plain_loop(name: str) -> None:
     """Absent edges must stay absent, and the other output untouched by the choice."""
