@@ -63,3 +63,32 @@ def test_every_import_is_used(notebook: NotebookNode) -> None:
     }
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
     assert imported - used == set()
+
+
+#: What a caption began its fragments with: "Dashed: the prediction."
+FRAGMENT = re.compile(
+    r"(?:^|[.;] )(?:(?:Left|Right|Middle|First|Second|Third|Fourth|Last|Above|Below|Top|Bottom)"
+    r"(?: and \w+)?(?: panels?)?|Dashed|Dotted|Solid|Thick|Thin|Dots|Bars|Lines|Curves|Crosses"
+    r"|Squares|Colou?rs?|Grey|Black|Blue|Orange|Red|Green|Yellow)\b[^.;:]{0,30}:"
+)
+
+
+def test_captions_are_sentences(notebook: NotebookNode) -> None:
+    """A caption could be a list of fragments, which nobody can read aloud."""
+    calls = [node for source in code(notebook) for node in ast.walk(ast.parse(source))]
+    captions = [
+        "".join(part.value for part in ast.walk(word.value) if isinstance(part, ast.Constant))
+        for node in calls
+        if isinstance(node, ast.Call)
+        for word in node.keywords
+        if word.arg == "alt"
+    ]
+    assert captions
+    assert [FRAGMENT.search(caption) for caption in captions if FRAGMENT.search(caption)] == []
+
+
+def test_a_fragment_would_be_seen() -> None:
+    """As captions had them."""
+    assert FRAGMENT.search("One run. Left: loss against time.")
+    assert FRAGMENT.search("Dashed in both: the share of all steps.")
+    assert not FRAGMENT.search("The left panel shows one thing: the loss.")
