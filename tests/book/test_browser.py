@@ -1,4 +1,4 @@
-"""The built site in headless Chromium, on a dark desktop and on a light phone.
+"""The built site in headless Chromium, on screens from a phone to a wide one, light and dark.
 
 Every night it is every page; with each change, one of each kind.
 """
@@ -203,6 +203,32 @@ class TestPagesOnAPhone:
         _check(glance)
         if name in ON_A_DESK:
             assert _violations(page) == []
+
+
+class TestPagesOnATablet:
+    """Every page between a phone and a desk."""
+
+    screen = ({"width": 768, "height": 1024}, "dark")
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("name", PAGES)
+    def test_page_renders(self, glance: Visit, name: str) -> None:
+        """A page could fit a phone and a desk, and nothing between."""
+        glance.open(f"{name}.html")
+        _check(glance)
+
+
+class TestPagesOnAWideScreen:
+    """Every page on more room than it needs."""
+
+    screen = ({"width": 1920, "height": 1080}, "light")
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("name", PAGES)
+    def test_page_renders(self, glance: Visit, name: str) -> None:
+        """A figure or a table could grow with the screen."""
+        glance.open(f"{name}.html", typeset=False)
+        _check(glance)
 
 
 #: Where axe-core looks at each of ten thousand nodes, a page takes ten seconds.
@@ -652,6 +678,10 @@ def test_code_is_folded_until_asked_for(visit: Visit) -> None:
     page.get_by_role("button", name="Show code").click()
     assert page.url.endswith("?code")
     assert page.locator(".cell_input:not(.above-input .cell_input):visible").count() > 10
+    cut = page.locator(".cell_input pre:visible").evaluate_all(
+        "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length"
+    )
+    assert cut == 0
     assert outputs.count() == results
     page.goto(page.url.removesuffix("?code"))
     page.wait_for_load_state("networkidle")

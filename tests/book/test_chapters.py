@@ -52,6 +52,15 @@ def test_a_chapter_opens_with_its_main_picture(notebook: NotebookNode) -> None:
     )
 
 
+def test_an_opening_answers_in_three_sentences(notebook: NotebookNode) -> None:
+    """What is learnt could be a page of its own; two pages show a tool, and say one thing more."""
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    opening = text.split("## The question")[1].split("\n## ")[0].strip()
+    answer = " ".join(opening.split("\n\n")[-1].split())
+    most = 4 if text.lstrip().startswith("# Your own") else 3
+    assert 1 <= len(re.findall(r"[.!?](?= [A-Z$]|$)", answer)) <= most
+
+
 def test_every_import_is_used(notebook: NotebookNode) -> None:
     """An unused import makes the chapter run again for nothing, and readers wonder."""
     nodes = list(ast.walk(ast.parse("\n".join(code(notebook)))))

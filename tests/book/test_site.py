@@ -57,6 +57,13 @@ def test_every_page_is_there_in_order(root: Path, site: Path) -> None:
         assert target.resolve() == (site / f"{after}.html").resolve()
 
 
+def test_site_is_light(site: Path) -> None:
+    """A page could weigh megabytes again, or the site more than a person sends by mail."""
+    pages = {path: path.stat().st_size for path in site.rglob("*.html")}
+    assert max(pages.values()) < 1_000_000, max(pages, key=lambda path: pages[path])
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 80_000_000
+
+
 def test_executed_notebooks_can_be_downloaded(root: Path, site: Path) -> None:
     """The download of a chapter could lack outputs or the parameters it ran with."""
     for chapter in chapters.chapters(root / "book"):
