@@ -39,6 +39,9 @@ _TOLERANCE = 1e-8
 # Legendre nodes for the leader, and the size beyond which a normal variable is neglected.
 _ORDER = 16
 _LARGEST = 6.0
+# Beyond this weight of the leader the solver's steps are lost in rounding, and it never ends.
+_STRONGEST = 1e8
+_MAX_DOUBLINGS = 64
 
 
 def critical_weight(leader: float, ridge: float, *, accuracy: float = 1e-6) -> float:
@@ -47,17 +50,19 @@ def critical_weight(leader: float, ridge: float, *, accuracy: float = 1e-6) -> f
     Parameters
     ----------
     leader : float
-        :math:`v_1(0) > 0`; both neurons start with :math:`m = 0`,
+        :math:`v_1(0)` in (0, 1e8]; both neurons start with :math:`m = 0`,
         :math:`R^\perp = I / \lambda`.
     ridge : float
         In (0, 1/4).
     accuracy : float, default 1e-6
-        Of the result, by bisection.
+        Of the result, by bisection, as far as floating-point numbers reach.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
+    FloatingPointError
+        If no weight is found from which the second neuron follows the leader.
 
     Examples
     --------
@@ -66,13 +71,24 @@ def critical_weight(leader: float, ridge: float, *, accuracy: float = 1e-6) -> f
     0.1297
     """
     leader = _validate.positive("leader", leader)
+    if leader > _STRONGEST:
+        raise ValueError(f"leader must be at most {_STRONGEST:g}, got {leader:g}")
     accuracy = _validate.positive("accuracy", accuracy)
     ridge = _checked_ridge(ridge)
     low, high = 0.0, 0.2 * leader
-    while not _follows(high, leader, ridge):
+    for _ in range(_MAX_DOUBLINGS):
+        if _follows(high, leader, ridge):
+            break
         low, high = high, 2.0 * high
+    else:
+        raise FloatingPointError(
+            f"leader must be followed from some weight, got none up to {low:g} at leader = "
+            f"{leader:g}, ridge = {ridge:g}"
+        )
     while high - low > accuracy:
         middle = 0.5 * (low + high)
+        if middle in (low, high):  # neighbouring numbers
+            break
         if _follows(middle, leader, ridge):
             high = middle
         else:

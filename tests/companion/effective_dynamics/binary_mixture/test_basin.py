@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from companion.effective_dynamics.binary_mixture import basin
 from companion.effective_dynamics.binary_mixture.basin import critical_weight, success_slope
 from traindyn.effective import ode
 from traindyn.problems.two_layer import TwoLayerMixture
@@ -58,4 +59,15 @@ def test_infeasible_requests_are_refused():
         critical_weight(-1.0, 0.1)
     with pytest.raises(ValueError, match="accuracy must be positive"):
         critical_weight(1.0, 0.1, accuracy=0.0)
+    with pytest.raises(ValueError, match=r"leader must be at most 1e\+08, got 1e\+16"):
+        critical_weight(1e16, 0.1)
     assert np.isfinite(success_slope(0.2))
+
+
+def test_every_search_ends(monkeypatch):
+    """Bisection stops at neighbouring numbers, doubling where nothing is found."""
+    fine = critical_weight(1.0, 0.1, accuracy=1e-7)
+    assert critical_weight(1.0, 0.1, accuracy=1e-30) == pytest.approx(fine, abs=1e-7)
+    monkeypatch.setattr(basin, "_follows", lambda *given: False)
+    with pytest.raises(FloatingPointError, match="leader must be followed from some weight"):
+        critical_weight(1.0, 0.1)
