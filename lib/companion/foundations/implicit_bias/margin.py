@@ -37,6 +37,8 @@ __all__ = [
 
 _SEPARATION = 1e-12  # least margin, of data scaled to the unit ball, that counts as one
 _ACTIVE = 1e-9  # relative excess over one that still makes a support vector
+_MAX_DRAWS = 100_000  # of support points, a minute
+_MAX_ROUNDS = 1000  # of other points, in each of which four times as many are drawn as are wanted
 
 
 class NotSeparableError(ValueError):
@@ -285,6 +287,14 @@ def separable_data(
     y : ndarray, shape (n,)
         Random labels, 1 or -1.
 
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    FloatingPointError
+        If no support with that exponent is drawn in a minute, or too few other points: in many
+        dimensions hardly any is beyond the margin of a small support.
+
     Examples
     --------
     >>> from companion.foundations.implicit_bias.margin import max_margin, separable_data
@@ -298,7 +308,7 @@ def separable_data(
     if not 0 <= least <= 0.9:
         raise ValueError(f"exponent must be in [0, 0.9], got {least:g}")
     generator = _validate.generator("rng", rng)
-    while True:
+    for _ in range(_MAX_DRAWS):
         near = np.eye(d)[0] + generator.standard_normal((count, d))
         try:
             solution = max_margin(near, np.ones(count))
@@ -306,10 +316,22 @@ def separable_data(
             continue
         if solution.support.all() and solution.generic and solution.remainder_exponent >= least:
             break
+    else:
+        raise FloatingPointError(
+            f"exponent must be one that is drawn, got none of at least {least:g} in {_MAX_DRAWS} "
+            f"draws with support = {count}, d = {d}"
+        )
     points = near
-    while len(points) < n:
+    for _ in range(_MAX_ROUNDS):
+        if len(points) == n:
+            break
         more = 2 * generator.standard_normal((4 * n, d))
         points = np.vstack([points, more[more @ solution.weights > 1 + least]])[:n]
+    if len(points) < n:
+        raise FloatingPointError(
+            f"d must leave points beyond the margin to be drawn, got {len(points)} of {n} in "
+            f"{_MAX_ROUNDS} rounds with support = {count}, d = {d}"
+        )
     labels = generator.choice([-1.0, 1.0], size=n)
     return labels[:, None] * points, labels
 

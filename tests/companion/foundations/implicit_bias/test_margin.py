@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize
 
+from companion.foundations.implicit_bias import margin
 from companion.foundations.implicit_bias.margin import (
     NotSeparableError,
     max_margin,
@@ -126,3 +127,14 @@ def test_separable_data_is_what_it_says() -> None:
         assert best.remainder_exponent >= 0.3
     with pytest.raises(ValueError, match="exponent must be in"):
         separable_data(5, 2, support=1, exponent=2.0, rng=1)
+
+
+def test_separable_data_that_are_never_drawn_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty support vectors hardly ever have the exponent; a margin of twenty stops all points."""
+    monkeypatch.setattr(margin, "_MAX_DRAWS", 20)
+    with pytest.raises(FloatingPointError, match="exponent must be one that is drawn, got none"):
+        separable_data(30, 20, support=20, exponent=0.9, rng=1)
+    with pytest.raises(
+        FloatingPointError, match=r"d must leave points .* got 1 of 2 in 1000 rounds"
+    ):
+        separable_data(2, 400, support=1, exponent=0.3, rng=1)
