@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traindyn.dmft import stable_limit, stable_threshold
+from traindyn.dmft import stable, stable_limit, stable_threshold
 from traindyn.gaussian import gauss_hermite
 from traindyn.laws import HardSubspace
 from traindyn.problems.multi_index import (
@@ -110,3 +110,10 @@ def test_requests_that_make_no_sense_are_refused():
         stable_limit(neuron(1.0), 8.0)
     with pytest.raises(FloatingPointError, match=r"sample_ratio E\[T\^2\] = 1\.\d+ >= 1"):
         stable_threshold(neuron(4.5), 10.0)
+
+
+def test_the_descent_to_the_threshold_ends(monkeypatch):
+    """Where the criterion stays above one there is no threshold to be found."""
+    monkeypatch.setattr(stable, "_next", lambda problem, known, *rest: known)
+    with pytest.raises(FloatingPointError, match=r"start must be near .* 1000 steps"):
+        stable_threshold(neuron(8.0), 7.0)

@@ -41,6 +41,7 @@ _NEAR = 1e-3
 """Residual below which the iteration is extrapolated, to so many times a damped step."""
 _FARTHEST = 10.0
 _DESCENT = 1.04
+_MAX_DESCENTS = 1000
 _LEAST_RTOL = 1e-12
 _START = 400.0
 """Samples per dimension where the continuation in sample ratio starts."""
@@ -169,7 +170,8 @@ def stable_threshold(
         If the start is not above the threshold, or as for :func:`stable_limit`.
     FloatingPointError
         If the limit is not stable at the threshold (the thresholds of finite times can still be
-        extrapolated), or does not converge on the way.
+        extrapolated), or does not converge on the way, or there is no threshold within 17 powers of
+        ten below the start.
 
     Examples
     --------
@@ -187,11 +189,16 @@ def stable_threshold(
             f"start must be above the threshold, got a criterion of {_criterion(above):.4g} <= 1 "
             f"at {start:g}"
         )
-    while True:
+    for _ in range(_MAX_DESCENTS):
         below = _next(problem, above, above.sample_ratio / _DESCENT, rule)
         if _criterion(below) < 1:
             break
         above = below
+    else:
+        raise FloatingPointError(
+            f"start must be near the threshold, got a criterion of {_criterion(above):.4g} > 1 "
+            f"still at {above.sample_ratio:.4g}, {_MAX_DESCENTS} steps below {start:g}"
+        )
     near = above
 
     def gap(sample_ratio: float) -> float:
