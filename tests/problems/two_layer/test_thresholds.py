@@ -112,6 +112,10 @@ def test_values():
             precision = xor_critical_precision(ridge, c_delta=c_delta)
             assert math.isclose(xor_critical_ridge(precision, c_delta=c_delta), ridge, rel_tol=1e-9)
     assert abs(xor_critical_precision(0.1) - 15.915) < 1e-3
+    # Far below its other scales it falls with the square of the precision.
+    small = [xor_critical_ridge(precision, c_delta=1.0) for precision in (1e-10, 1e-25)]
+    assert math.isclose(small[0], 1e30 * small[1], rel_tol=1e-3)
+    assert math.isclose(xor_critical_precision(small[1], c_delta=1.0), 1e-25, rel_tol=1e-9)
 
 
 def test_infeasible_requests_are_refused():
@@ -125,6 +129,12 @@ def test_infeasible_requests_are_refused():
         xor_critical_ridge(0.0)
     with pytest.raises(ValueError, match="c_delta must be non-negative"):
         xor_critical_ridge(1.0, c_delta=-1.0)
+    for c_delta, precision in ((1e300, 1.0), (1.0, 1e-100)):
+        with pytest.raises(FloatingPointError, match="c_delta must leave a ray whose cosine"):
+            xor_critical_ridge(precision, c_delta=c_delta)
+    for c_delta in (0.0, 1.0, 1e300):
+        with pytest.raises(FloatingPointError, match="ridge must have a critical precision"):
+            xor_critical_precision(1e-300, c_delta=c_delta)
     here = Statistics(np.zeros(1), np.zeros((1, 2)), np.zeros((1, 1)))
     with pytest.raises(ValueError, match="zero for neuron 0"):
         origin_response(xor(1.0), here)

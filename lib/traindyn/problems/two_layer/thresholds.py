@@ -31,6 +31,12 @@ BINARY_RIDGE = 0.25
 #: Limit of :func:`xor_critical_ridge` at infinite precision.
 XOR_RIDGE = 0.125
 
+# The cosine of a tilted ray is looked for down to these tenths: its powers stay above zero.
+_MAX_TENTHS = 50
+_MAX_ITERATIONS = 500
+# The logarithm of the precision is doubled so often: the precision stays a number.
+_MAX_DOUBLINGS = 9
+
 
 def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
     r"""Ridge below which the origin of the XOR mixture is unstable.
@@ -55,6 +61,8 @@ def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
     ------
     ValueError
         If an argument is out of range.
+    FloatingPointError
+        If `c_delta` is so large, next to the precision, that the ray cannot be computed.
 
     Examples
     --------
@@ -79,9 +87,16 @@ def xor_critical_ridge(precision: float, *, c_delta: float = 0.0) -> float:
         return float(c_delta / (16.0 * precision) - math.sqrt(square) * decay * off)
 
     least = 0.5
-    while excess(least) > 0:
+    for _ in range(_MAX_TENTHS):
+        if excess(least) <= 0:
+            break
         least *= 0.1
-    cosine = float(brentq(excess, least, 1.0, xtol=1e-15 * least))
+    else:
+        raise FloatingPointError(
+            f"c_delta must leave a ray whose cosine is above {least:.3g}, got {c_delta:g} at "
+            f"precision = {precision:g}"
+        )
+    cosine = float(brentq(excess, least, 1.0, xtol=1e-15 * least, maxiter=_MAX_ITERATIONS))
     aligned = _alignment(cosine, precision)
     return aligned * math.sqrt(_pull(cosine, precision) / (cosine * aligned))
 
@@ -100,6 +115,8 @@ def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
     ------
     ValueError
         If the ridge is not in that interval: from 1/8 on, no precision is enough.
+    FloatingPointError
+        If the precision is no number that can be computed.
 
     Examples
     --------
@@ -114,13 +131,27 @@ def xor_critical_precision(ridge: float, *, c_delta: float = 0.0) -> float:
         )
 
     def excess(logarithm: float) -> float:
-        return xor_critical_ridge(math.exp(logarithm), c_delta=c_delta) - ridge
+        try:
+            return xor_critical_ridge(math.exp(logarithm), c_delta=c_delta) - ridge
+        except FloatingPointError as error:
+            raise FloatingPointError(
+                f"ridge must have a critical precision that can be computed, got {ridge:g}: {error}"
+            ) from None
 
     low, high = -1.0, 1.0
-    while excess(low) > 0:
+    for _ in range(_MAX_DOUBLINGS):
+        if excess(low) <= 0:
+            break
         low *= 2.0
-    while excess(high) < 0:
+    for _ in range(_MAX_DOUBLINGS):
+        if excess(high) >= 0:
+            break
         high *= 2.0
+    if excess(low) > 0 or excess(high) < 0:
+        raise FloatingPointError(
+            f"ridge must have a critical precision between {math.exp(low):.3g} and "
+            f"{math.exp(high):.3g}, got {ridge:g} at c_delta = {c_delta:g}"
+        )
     return math.exp(float(brentq(excess, low, high, xtol=1e-14)))
 
 
