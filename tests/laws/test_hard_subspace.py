@@ -162,6 +162,11 @@ def test_requests_that_make_no_sense_are_refused():
         (lambda: HardSubspace([1.0, 2.0], [1.0], 1.0), r"features must have shape \(2,\)"),
         (lambda: HardSubspace([1.0], [[]], 1.0), "r >= 1"),
         (lambda: HardSubspace([1.0], [1.0], 0.0), "sample_ratio must be positive, got 0"),
+        (
+            lambda: HardSubspace([1.0], [1.0], 1e120).edge,
+            r"sample_ratio must be between .* 1e\+120",
+        ),
+        (lambda: HardSubspace([1.0], [1.0], 1e-200), "sample_ratio must be between .* got 1e-200"),
         (lambda: HardSubspace([1.0], [1.0], 1.0, side="top"), "side must be one of 'left'"),
         (
             lambda: HardSubspace([1.0], [1.0], 1.0, probabilities=[0.5, 0.5]),
@@ -183,6 +188,24 @@ def test_rescaled_weights_change_no_digit(exponent):
     assert moved.edge == np.ldexp(law.edge, exponent)
     assert moved.end_parameter == np.ldexp(law.end_parameter, -exponent)
     assert (moved.statistic, moved.stability) == (law.statistic, law.stability)
+
+
+@pytest.mark.filterwarnings("error")
+def test_ends_of_the_sample_ratio():
+    """The law of many samples is narrow, that of few is one of single draws."""
+    s = np.array([1.5, 0.5])
+    many = HardSubspace([1.0, -0.5], s, 1e12)
+    assert many.edge == pytest.approx(0.25 - 2 * np.sqrt(0.625 / 1e12), abs=1e-12)
+    few = HardSubspace([1.0, -0.5], s, 1e-100)
+    assert few.edge == pytest.approx(-0.5e100, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_shares_that_rounding_alone_takes_above_one_have_a_hard_edge():
+    """Three fifths of 5/3 samples per dimension: the search for an edge went on and on."""
+    law = HardSubspace([1.0, 1.0, 1.0, 0.0, 0.0], np.ones(5), np.nextafter(5 / 3, 2))
+    assert law._share[:3].sum() > 1
+    assert (law.edge_parameter, law.edge) == (np.inf, 0.0)
 
 
 @pytest.mark.filterwarnings("error")

@@ -50,6 +50,8 @@ _ORDINARY = 60
 """Powers of two up to which weights are computed with as they are."""
 _LARGEST = 1000
 """Powers of two up to which weights and their eigenvalues are numbers."""
+_RATIOS = 1e-100, 1e12
+"""Sample ratios between which powers of the parameters are numbers, and T is told from zero."""
 
 
 class HardSubspace:
@@ -63,7 +65,7 @@ class HardSubspace:
     features : array_like, shape (N,) or (N, r)
         The hard coordinates s of the same draws, on an orthonormal basis.
     sample_ratio : float
-        Samples per dimension, ``n / d > 0``.
+        Samples per dimension, ``n / d``, in [1e-100, 1e12].
     probabilities : array_like, shape (N,), optional
         Of the draws; uniform unless given.
     side : {"left", "right"}
@@ -116,6 +118,11 @@ class HardSubspace:
                 f"got {np.shape(features)}"
             )
         self.sample_ratio = _validate.positive("sample_ratio", sample_ratio)
+        if not _RATIOS[0] <= self.sample_ratio <= _RATIOS[1]:
+            raise ValueError(
+                f"sample_ratio must be between {_RATIOS[0]:g} and {_RATIOS[1]:g}, "
+                f"got {self.sample_ratio:.3g}"
+            )
         self.side = str(_validate.choice("side", side, ("left", "right")))
         if probabilities is None:
             masses = None
@@ -171,11 +178,16 @@ class HardSubspace:
             if self._second(high)[0] <= 1:
                 return high
         else:
-            if self._share[self._weights > 0].sum() <= 1:
+            positive = self._weights > 0
+            if self._share[positive].sum() <= 1:
                 return float("inf")
             high = self.sample_ratio / float(self._weights.max())
+            # From here on every T is one up to rounding, and so is what their squares add up to.
+            last = self.sample_ratio / float(self._weights[positive].min()) / _TOLERANCE
             while self._second(high)[0] <= 1:
                 high *= 2
+                if high > last:
+                    return float("inf")
         low = high / 2
         while self._second(low)[0] >= 1:
             low /= 2
