@@ -190,6 +190,10 @@ def test_stieltjes_that_is_no_finite_number_is_refused() -> None:
         MarchenkoPastur(2.0).stieltjes(5e-324j)
     with pytest.raises(ValueError, match=r"z must be where .* got -1e-300 at variance 1e-300"):
         MarchenkoPastur(0.5, 1e-300).stieltjes_derivative(-1e-300)
+    for variance in (1e160, 1e200):
+        for z in (-variance, [-1.0 * variance], variance * 1j):
+            with pytest.raises(ValueError, match=r"z must be where the transform can be computed"):
+                MarchenkoPastur(0.5, variance).stieltjes_derivative(z)
     exact = [MarchenkoPastur(0.5).stieltjes_derivative(each) for each in (-1.0, Fraction(-1))]
     assert exact[0] == exact[1]
 

@@ -17,6 +17,8 @@ _TERMS = 16
 """Terms of the series: powers of the root of the ratio, which is at most 1/16."""
 _EXTREME = 300
 """Powers of two beyond which a variance is taken for the unit of the calculation."""
+_TINY = np.finfo(np.float64).tiny
+"""Derivatives below it have lost digits."""
 
 
 class MarchenkoPastur:
@@ -279,7 +281,7 @@ class MarchenkoPastur:
         Raises
         ------
         ValueError
-            As :meth:`stieltjes`.
+            As :meth:`stieltjes`; far from the bulk the derivative may be too small a number.
 
         Examples
         --------
@@ -293,7 +295,9 @@ class MarchenkoPastur:
         with np.errstate(all="ignore"):
             s = self.stieltjes(z) * unit
             found = -s * (1 + c * s2 * s) / (2 * c * s2 * w * s + w + s2 * (c - 1))
-            return self._computed(np.asarray(found / unit / unit), points)
+            result = np.asarray(found / unit / unit)
+            # It is nowhere zero: so small a number has lost its digits, or all of itself.
+            return self._computed(np.where(np.abs(result) < _TINY, np.nan, result), points)
 
     def is_supercritical(self, spike: float) -> bool:
         r"""Whether a spike leaves the bulk: :math:`\ell > \sqrt c`, or :math:`\ell < -\sqrt c`.
