@@ -7,20 +7,24 @@ from companion.alignment.xor_alignment import escape
 from companion.foundations.double_descent import LinearModel
 from companion.sample_complexity.information_exponent.links import line_rule
 from traindyn import _validate
+from traindyn.deep import fully_connected
 from traindyn.diffusion import LinearDiffusion
 from traindyn.gaussian import Rule, default_rule
+from traindyn.kernels import dual
 from traindyn.kernels.flow import KernelFlow
 from traindyn.laws import HardSubspace, SampleCovariance, WeightedMarchenkoPastur
 from traindyn.problems.base import Sample
 from traindyn.problems.multi_index import MultiIndex
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.regression import LeastSquares
+from traindyn.problems.two_layer import TwoLayerMixture, equilibria, integrals, limit
 from traindyn.trajectory import Trajectory
 
 RNG = np.random.default_rng(0)
 PATH = Sample(np.zeros(2), np.zeros(2))
 EYE, PAIR = np.eye(2), np.array([0.25, 0.75])
 ROWS = RNG.standard_normal((40, 2))
+MIXTURE = TwoLayerMixture.binary(2, 20, precision=10.0, ridge=0.1)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +40,14 @@ ROWS = RNG.standard_normal((40, 2))
         lambda: HardSubspace(ROWS[:, 0] ** 2, ROWS, 5.0).informative.vectors,
         lambda: KernelFlow(EYE, PAIR).targets,
         lambda: Trajectory(np.arange(2.0), PATH).times,
+        lambda: limit.lines(MIXTURE).directions,
+        lambda: limit.lines(MIXTURE).line,
+        lambda: limit.lines(MIXTURE).side,
+        lambda: equilibria.FixedSet(MIXTURE, (0, 1)).classes.sizes,
+        lambda: equilibria.classes(MIXTURE).directions,
+        lambda: fully_connected([2, 3, 1]).in_degrees[1],
+        lambda: dual._hermite(4)[1],
+        lambda: integrals._legendre(4)[0],
     ],
 )
 def test_what_is_kept_cannot_be_written_to(array):

@@ -151,7 +151,7 @@ class Network:
     @cached_property
     def in_degrees(self) -> tuple[NDArray[np.int64], ...]:
         """In-degrees of the neurons, layer by layer from the first."""
-        return tuple(layer.connection.in_degrees() for layer in self.layers)
+        return tuple(_validate.frozen(layer.connection.in_degrees()) for layer in self.layers)
 
     @property
     def width(self) -> int:

@@ -237,7 +237,7 @@ def _hermite(order: int) -> tuple[Array, Array]:
     table[1] = z * rule.weights
     for k in range(1, order - 1):
         table[k + 1] = (z * table[k] - math.sqrt(k) * table[k - 1]) / math.sqrt(k + 1)
-    return z, table.T
+    return _validate.frozen(z), _validate.frozen(table.T)
 
 
 def _coefficients(function: Elementwise, root: Array, z: Array, table: Array) -> Array:

@@ -122,11 +122,11 @@ def classes(problem: TwoLayerMixture) -> Classes:
     gains = problem.weights * radii
     sizes = np.log(np.maximum(gains / ridge - 1.0, 1.0)) / radii
     return Classes(
-        problem.centroids / radii[:, None],
-        np.where(labels == 1, 1.0, -1.0),
-        radii,
-        gains,
-        np.asarray(sizes),
+        _validate.frozen(problem.centroids / radii[:, None]),
+        _validate.frozen(np.where(labels == 1, 1.0, -1.0)),
+        _validate.frozen(radii),
+        _validate.frozen(gains),
+        _validate.frozen(np.asarray(sizes)),
     )
 
 

@@ -463,7 +463,7 @@ def _angles(mean: Array, deviation: float, normals: Array, order: int) -> tuple[
 def _legendre(order: int) -> tuple[Array, Array]:
     """Gauss-Legendre rule on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
-    return 0.5 * (nodes + 1.0), 0.5 * weights
+    return _validate.frozen(0.5 * (nodes + 1.0)), _validate.frozen(0.5 * weights)
 
 
 # ---------------------------------------------------------------------- sign patterns

@@ -104,7 +104,11 @@ def _lines(buffer: bytes, dimension: int) -> Lines:
             directions.append(unit)
         index.append(int(match[0]) if match.size else len(directions) - 1)
         side.append(int(np.sign(cosines[match[0]])) if match.size else 1)
-    return Lines(np.stack(directions), np.array(index), np.array(side))
+    return Lines(
+        _validate.frozen(np.stack(directions)),
+        _validate.frozen(np.array(index)),
+        _validate.frozen(np.array(side)),
+    )
 
 
 def activity(
