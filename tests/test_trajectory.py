@@ -116,6 +116,7 @@ def test_sup_distance_of_replicas_to_one_path():
         ([0.0, 1.0], {"errors": Pair(np.zeros((2, 2)), np.zeros(2))}, "errors.m must have the"),
         ([0.0, 1.0], {"stopped": [1.0]}, r"stopped must be times of shape \(\), got \[1.0\]"),
         ([0.0, 1.0], {"stopped": np.nan}, "stopped must be times"),
+        ([0.0, 1.0], {"stopped": np.ma.array(3.0, mask=True)}, "stopped must have no masked"),
         ([0.0, 1.0], {"snapshots": (np.zeros(2),)}, "snapshots must be a NamedTuple"),
     ],
 )

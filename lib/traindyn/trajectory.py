@@ -93,7 +93,7 @@ class Trajectory(Generic[Recorded]):
                     )
             set_field(self, "errors", errors)
         if self.stopped is not None:
-            stopped = np.asarray(self.stopped, dtype=np.float64)
+            stopped = _validate.numeric("stopped", self.stopped)
             if stopped.shape != self._lead[:-1] or np.isnan(stopped).any():
                 raise ValueError(
                     f"stopped must be times of shape {self._lead[:-1]}, got {self.stopped!r}"
