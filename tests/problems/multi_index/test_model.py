@@ -107,6 +107,25 @@ def test_population_loss_takes_a_rule():
         problem.population_loss([[1.0]], [[1.3]])
 
 
+def test_population_loss_knows_no_units(three_neurons):
+    """Small neurons are neurons, and small products that no neurons have are refused."""
+    k = three_neurons.k
+    origin = three_neurons.population_loss(np.zeros((3, 3)), np.zeros((3, k)))
+    small = three_neurons.initial(6, rng=1)
+    for scale in (1e-150, 1e-8, 1.0, 1e3):
+        theta = scale * small
+        gram, overlap = theta.T @ theta, theta[:k].T
+        found = three_neurons.population_loss(gram, overlap)
+        assert (found == pytest.approx(origin, abs=1e-6)) == (scale < 1)
+        # All that there is of the neurons lies in the directions of the target.
+        three_neurons.population_loss((1 - 1e-6) * (overlap @ overlap.T), overlap)
+        for wrong in ((-gram, 0 * overlap), (gram, 2 * overlap), (0 * gram, overlap)):
+            with pytest.raises(ValueError, match="positive semi-definite, got smallest eigenvalue"):
+                three_neurons.population_loss(*wrong)
+    with pytest.raises(ValueError, match="positive semi-definite, got smallest eigenvalue -1e-06"):
+        MultiIndex().population_loss([[-1e-6]], [[0.0]])
+
+
 def test_samples_keep_their_type_and_seed(three_neurons):
     """float32 without a detour, labels from the first coordinates."""
     problem = MultiIndex()

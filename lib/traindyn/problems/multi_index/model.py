@@ -37,6 +37,7 @@ __all__ = ["Data", "MultiIndex", "Statistics"]
 
 _SOBOL_NODES = 2**14
 _NO_WEIGHT = 1e-18
+_ROUNDING = 1e-5
 
 
 class Data(NamedTuple):
@@ -294,12 +295,15 @@ class MultiIndex:
         known = _validate.finite("overlap", overlap, shape=(m, k))
         beside = products - known @ known.T
         least = float(np.linalg.eigvalsh(beside)[0])
-        if least < -1e-5 * max(1.0, np.abs(products).max()):
+        # Rounding, also of single precision, is relative to the largest of the products: those of
+        # the overlaps are no larger.
+        scale = float(np.abs(products).max())
+        if least < -_ROUNDING * scale:
             raise ValueError(
                 "gram - overlap @ overlap.T must be positive semi-definite, got smallest "
                 f"eigenvalue {least:.6g}"
             )
-        rest = symmetric_sqrt(beside, tolerance=1e-5, scale=1.0)
+        rest = symmetric_sqrt(beside, tolerance=_ROUNDING, scale=scale)
         dim = m + k + (self.target.noise > 0)
         if rule is None:
             smooth = self.target.gradient is not None
