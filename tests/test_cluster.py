@@ -276,9 +276,13 @@ def test_a_lost_scheduler_ends_the_sweep_which_then_continues(tmp_path, monkeypa
     assert [pickle.dumps(each) for each in found] == [pickle.dumps(each) for each in plain]
 
 
-@pytest.mark.parametrize("how", ["all workers are gone", "the scheduler hangs"])
+@pytest.mark.parametrize(
+    "how", ["all workers are gone", "the only worker hangs", "the scheduler hangs"]
+)
 def test_a_map_that_nobody_works_on_is_given_up(tmp_path, monkeypatch, how):
     """Dask waits for new workers, or for an answer, for ever and without a word."""
+    # Dask takes a worker for lost after ten of its heartbeats, if this is shorter.
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "1s")
     scheduler, address = start("scheduler", "--host", "127.0.0.1", "--port", "0")
     worker, _ = start("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "5")
     monkeypatch.setattr(_cluster, "PATIENCE", 5.0)
@@ -289,6 +293,8 @@ def test_a_map_that_nobody_works_on_is_given_up(tmp_path, monkeypatch, how):
             monkeypatch.setattr(_cluster, "DESERTED", 0.5)
             if how == "the scheduler hangs":
                 scheduler.send_signal(signal.SIGSTOP)
+            elif how == "the only worker hangs":
+                worker.send_signal(signal.SIGSTOP)
             else:
                 worker.kill()
 
