@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -209,6 +210,21 @@ def test_jobs_may_do_what_they_need(root: Path) -> None:
         "nightly.report": {"contents": "read", "issues": "write"},
         "publish.deploy": {"pages": "write", "id-token": "write"},
     }
+
+
+def test_pages_are_published_from_tags_alone(root: Path) -> None:
+    """Started by hand on a branch, it would publish links to what changes under its readers."""
+    content = (root / ".github/workflows/publish.yml").read_text(encoding="utf8")
+    jobs = yaml.safe_load(content)["jobs"]
+    first = jobs["build"]["steps"][0]
+    assert first["if"] == "github.ref_type != 'tag'"
+    branch = os.environ | {"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "main"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", first["run"]], env=branch, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "must be built from a tag, got branch main" in done.stdout
+    assert jobs["deploy"]["needs"] == "build"
 
 
 @pytest.mark.parametrize(
