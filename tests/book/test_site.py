@@ -64,6 +64,19 @@ def test_site_is_light(site: Path) -> None:
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 80_000_000
 
 
+def test_equations_are_counted_on_their_page(site: Path) -> None:
+    """A page could begin with equation thirteen, and a reference have another number than it."""
+    numbered = 0
+    for page in (site / "book").rglob("*.html"):
+        text = page.read_text(encoding="utf8")
+        found = re.findall(r'class="eqno">\((\d+)\)', text)
+        assert found == [str(number) for number in range(1, len(found) + 1)], page
+        referred = re.findall(r'href="#equation-[^"]*">\((\d+)\)</a>', text)
+        assert set(referred) <= set(found), page
+        numbered += len(found)
+    assert numbered > 40
+
+
 def test_executed_notebooks_can_be_downloaded(root: Path, site: Path) -> None:
     """The download of a chapter could lack outputs or the parameters it ran with."""
     for chapter in chapters.chapters(root / "book"):
