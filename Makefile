@@ -105,9 +105,10 @@ stamps: $(READY)
 $(STAMPS): stamps
 	@:
 
+# No shell stands between make and the chapter (exec): what ends make ends the chapter too.
 $(NOTEBOOKS): $(B)/notebooks/%.ipynb: $(B)/stamps/%.json
 	@LOKY_MAX_CPU_COUNT=$(WORKERS) NUMBA_NUM_THREADS=$(WORKERS) \
-	  $(RUN).run.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED) --stamp $<
+	  exec $(RUN).run.execute book/$*.md --output $@ --profile $(PROFILE) --seed $(SEED) --stamp $<
 
 # The ledger names the commit it was made from; the file changes when the commit does.
 head:

@@ -174,6 +174,19 @@ def test_interrupt_leaves_nothing_half_written(toy: Toy) -> None:
     assert ran(done.stdout) == {"two"}
 
 
+def test_ending_make_ends_its_chapters(toy: Toy) -> None:
+    """A chapter could run on, beside the next build that writes the same notebook."""
+    toy.chapter("two", "import time\nprint('started', flush=True)\ntime.sleep(60)")
+    process = toy.start("ledger")
+    assert process.stdout
+    while "two.md: running" not in (line := process.stdout.readline()):
+        assert line, "make ended before the chapter began"
+    process.terminate()
+    output = process.communicate(timeout=50)[0]  # until the last that holds the pipe has ended
+    assert process.returncode != 0
+    assert "interrupted, nothing written" in output
+
+
 def test_damaged_files_are_mended_by_running_again(toy: Toy) -> None:
     """Files cut short, by a full disk, say, had to be found and deleted by hand."""
     assert toy.make("ledger").returncode == 0
