@@ -154,8 +154,9 @@ serve: $(SITE)
 
 # As on Binder; with one thread for linear algebra, as in the runs of the book.
 lab: $(READY)
-	@$(RUN).run.lab --output _build/lab
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/jupyter lab _build/lab/$(CHAPTER).ipynb
+	@$(RUN).run.lab --output _build/lab --settings _build/lab/.settings
+	@JUPYTER_CONFIG_PATH=$(CURDIR)/_build/lab/.settings$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH} \
+	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/jupyter lab _build/lab/$(CHAPTER).ipynb
 
 # --------------------------------------------------------------------------------- tests
 

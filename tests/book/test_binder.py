@@ -11,7 +11,8 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,10 +27,12 @@ from claimbook.run import chapters, execute
 from claimbook.site import links, stage
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 #: What only the site knows how to show.
 RAW = re.compile(r"\{[a-z:]+\}`")
+#: The same on the screen, where what stands between backticks has become code.
+ROLE = re.compile(r"\{[a-z:]+\}")
 #: A chapter that is short, with numbers in its text, references and a figure with parameters.
 SHORT = "catapults/one-example"
 #: What JupyterLab and a run of that chapter may take.
@@ -237,7 +240,8 @@ def lab(root: Path, launched: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    variables = {f"JUPYTER_{name}_DIR": str(home) for name in ("CONFIG", "DATA", "RUNTIME")}
+    variables = {f"JUPYTER_{name}_DIR": str(home) for name in ("DATA", "RUNTIME")}
+    variables["JUPYTER_CONFIG_DIR"] = str(launched.parent / ".jupyter")  # where postBuild writes
     address = f"http://127.0.0.1:{port}"
     options = [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
     options += [f"--LabApp.workspaces_dir={home}", f"--LabApp.user_settings_dir={home}"]
@@ -263,44 +267,123 @@ def lab(root: Path, launched: Path, tmp_path_factory: pytest.TempPathFactory) ->
             server.wait(timeout=60)
 
 
-@pytest.mark.nightly
-def test_a_chapter_in_jupyterlab(lab: str, browser: Browser) -> None:
-    """Markup, or a text without its numbers, could be on the screen where the site has numbers."""
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook that JupyterLab shows."""
+
+    page: Page
+
+    def run(self) -> None:
+        """Choose *Run All Cells*, and wait for the last one."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_text("Run All Cells", exact=True).click()
+        prompts = "[...document.querySelectorAll('.jp-InputPrompt')]"
+        self.page.wait_for_function(f"{prompts}.some(prompt => prompt.innerText.includes('*'))")
+        self.page.wait_for_function(f"{prompts}.every(prompt => !prompt.innerText.includes('*'))")
+
+    def screens(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield what a reader sees who scrolls to the end: all words, and those of the texts."""
+        panel = self.page.locator(".jp-WindowedPanel-outer")
+        panel.locator(".jp-RenderedMarkdown").first.wait_for()
+        for place in range(0, panel.evaluate("panel => panel.scrollHeight"), 700):
+            panel.evaluate("(panel, place) => panel.scrollTo(0, place)", place)
+            yield panel.inner_text(), panel.locator(".jp-RenderedMarkdown").all_inner_texts()
+
+    def roles(self) -> set[str]:
+        """Roles that stand raw in the texts on the screen."""
+        texts = [text for _, texts in self.screens() for text in texts]
+        return {role for text in texts for role in ROLE.findall(text)}
+
+
+@pytest.fixture
+def opened(lab: str, browser: Browser) -> Iterator[Callable[[str], Notebook]]:
+    """Opens a notebook in JupyterLab."""
     from playwright.sync_api import expect
 
     expect.set_options(timeout=PATIENCE)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(f"{lab}/lab/tree/book/{SHORT}.ipynb")
+
+    def show(name: str) -> Notebook:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{lab}/lab/tree/book/{name}.ipynb?reset")  # no notebook opened before
+        return Notebook(page)
+
+    yield show
+    context.close()
+
+
+@pytest.mark.nightly
+def test_a_chapter_in_jupyterlab(opened: Callable[[str], Notebook]) -> None:
+    """Markup, or a text without its numbers, could be on the screen where the site has numbers."""
+    from playwright.sync_api import expect
+
+    notebook = opened(SHORT)
+    page = notebook.page
     text = page.locator(".jp-RenderedMarkdown", has_text="the kernel lies outside")
-
-    def run_all() -> None:
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_text("Run All Cells", exact=True).click()
-
-    def screens() -> Iterator[str]:
-        """Yield what a reader sees who scrolls to the end of a chapter that has run."""
-        prompts = "[...document.querySelectorAll('.jp-InputPrompt')]"
-        page.wait_for_function(f"{prompts}.every(prompt => !prompt.innerText.includes('*'))")
-        panel = page.locator(".jp-WindowedPanel-outer")
-        for place in range(0, panel.evaluate("panel => panel.scrollHeight"), 700):
-            panel.evaluate("(panel, place) => panel.scrollTo(0, place)", place)
-            yield panel.inner_text()
-
     expect(text).to_have_text(re.compile(r"probability …; the bound\s+is …"))
-    run_all()
+    notebook.run()
     expect(text).to_have_text(re.compile(r"probability 0\.\d+; the bound\s+is 0\.\d+"))
     found = re.search(r"probability 0\.\d+", text.inner_text())
     assert found
-    expect(page.locator(".vega-embed input[type=range]").first).to_be_attached()
     page.locator(".cm-line", has_text="seed = 2024").click()
     page.keyboard.press("Home")
     page.keyboard.press("Shift+End")
     page.keyboard.type("seed = 1")
-    run_all()
+    notebook.run()
     expect(text).not_to_contain_text(found[0])
-    seen = list(screens())
-    assert any("misprint, corrected" in screen for screen in seen)
-    assert not [screen for screen in seen if RAW.search(screen) or "Traceback" in screen]
-    context.close()
+    seen = [words for words, _ in notebook.screens()]
+    assert any("misprint, corrected" in words for words in seen)
+    assert not [words for words in seen if "Traceback" in words]
+    assert notebook.roles() == set()
+    moves_by_the_keyboard(notebook)
+
+
+def moves_by_the_keyboard(notebook: Notebook) -> None:
+    """Move the slider of the first figure that has one: its picture follows, and comes back.
+
+    JupyterLab draws with its own Vega on a canvas, on which the reading in words stands too.
+    """
+    from playwright.sync_api import expect
+
+    figure = notebook.page.locator(".vega-embed").first
+    slider, value = figure.locator("input[type=range]"), figure.locator("input[type=range] + span")
+    slider.scroll_into_view_if_needed()
+
+    def picture() -> str:
+        return str(figure.locator("canvas").evaluate("canvas => canvas.toDataURL()"))
+
+    def wait_for(condition: str, known: str) -> None:
+        notebook.page.wait_for_function(
+            f"([box, known]) => box.querySelector('canvas').toDataURL() {condition} known",
+            arg=[figure.element_handle(), known],
+            timeout=30_000,
+        )
+
+    before, start = picture(), float(slider.input_value())
+    step = float(slider.get_attribute("step") or 1)
+    slider.focus()
+    notebook.page.keyboard.press("Shift")
+    notebook.page.wait_for_timeout(300)
+    assert picture() == before
+    moved = f"{start + step:g}"
+    for there, back in (("ArrowRight", "ArrowLeft"), ("ArrowUp", "ArrowDown")):
+        notebook.page.keyboard.press(there)
+        expect(slider).to_have_value(moved, timeout=30_000)
+        expect(value).to_have_text(moved)
+        wait_for("!==", before)
+        expect(slider).to_be_focused()
+        notebook.page.keyboard.press(back)
+        expect(slider).to_have_value(f"{start:g}", timeout=30_000)
+        wait_for("===", before)
+
+
+@pytest.mark.nightly
+def test_raw_markup_in_jupyterlab_is_seen(
+    launched: Path, opened: Callable[[str], Notebook]
+) -> None:
+    """The look at a chapter could miss the markup, of which JupyterLab shows a part as code."""
+    raw = "The share is {glue:text}`share:.2f`, see {doc}`other` and {cite:t}`many`; $x_{a}^{b}$."
+    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(raw)])
+    nbformat.write(content, launched / "book" / "raw.ipynb")
+    assert opened("raw").roles() == {"{glue:text}", "{doc}", "{cite:t}"}

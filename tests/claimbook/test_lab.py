@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,32 @@ def test_what_a_reader_changed_stays(book: Path, monkeypatch: pytest.MonkeyPatch
     notebook.write_text("changed", encoding="utf8")
     assert lab.main(["--output", "lab"]) == 0
     assert notebook.read_text(encoding="utf8") == "changed"
+
+
+def test_settings_replace_shortcuts_that_jupyterlab_has(
+    book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer JupyterLab could have other shortcuts, of which these would be copies."""
+    root = book.parent
+    (root / "_config.yml").write_text(f"html: {{baseurl: {SITE}}}", encoding="utf8")
+    monkeypatch.chdir(root)
+    assert lab.main(["--output", "lab", "--settings", "here"]) == 0
+    text = (root / "here/labconfig/default_setting_overrides.json").read_text(encoding="utf8")
+    ((plugin, told),) = json.loads(text).items()
+    schemas = Path(sys.prefix) / "share/jupyter/lab/schemas/@jupyterlab"
+    if not schemas.is_dir():
+        pytest.skip("JupyterLab is not installed here; the locked environment has it")
+    assert plugin == "@jupyterlab/shortcuts-extension:shortcuts"
+    assert (schemas / "shortcuts-extension/shortcuts.json").is_file()
+    tracker = json.loads((schemas / "notebook-extension/tracker.json").read_text(encoding="utf8"))
+    arrows = {"ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"}
+    own = {
+        (one["command"], *one["keys"], one["selector"])
+        for one in tracker["jupyter.lab.shortcuts"]
+        if one["selector"].endswith(":focus") and one["keys"] and arrows.issuperset(one["keys"])
+    }
+    replaced = [one for one in told["shortcuts"] if one.get("disabled")]
+    assert {(one["command"], *one["keys"], one["selector"]) for one in replaced} == own
+    for off, on in zip(told["shortcuts"][::2], told["shortcuts"][1::2]):
+        assert off == {**on, "selector": off["selector"], "disabled": True}
+        assert on["selector"] == f"{off['selector']}:not([type=range], select)"

@@ -7,12 +7,14 @@ come, and writes the numbers in when the cells that find them have run, each tim
 
     python -m claimbook.run.lab --output book
 
-writes the notebooks of all chapters.
+writes the notebooks of all chapters, and with ``--settings`` a folder for JUPYTER_CONFIG_PATH, in
+which JupyterLab finds that the arrow keys belong to the sliders of figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +41,14 @@ from claimbook.run.lab import text
 text(r"""
 {}
 """)'''
+#: Where the arrow keys are JupyterLab's, and what it does at each of them.
+_COMMAND_MODE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
+_ARROWS = {
+    "ArrowDown": "notebook:move-cursor-down",
+    "ArrowUp": "notebook:move-cursor-up",
+    "ArrowLeft": "notebook:move-cursor-heading-above-or-collapse",
+    "ArrowRight": "notebook:move-cursor-heading-below-or-expand",
+}
 
 _values: dict[str, Any] = {}
 _shown: dict[str, Any] = {}
@@ -198,6 +208,34 @@ def _work(key: str, book: Path, role: str) -> str:
     return f"{names} ({year})" if role == "cite:t" else f"{names} {year}"
 
 
+def settings() -> dict[str, Any]:
+    """Return what JupyterLab has to be told so that the keyboard moves sliders and lists.
+
+    By itself it takes an arrow key for the notebook, whose next cell is then chosen, unless text is
+    being written. Its shortcuts are replaced by the same ones for all but sliders and lists.
+
+    Returns
+    -------
+    dict
+        Settings by plugin, as in ``labconfig/default_setting_overrides.json``.
+
+    Examples
+    --------
+    >>> from claimbook.run.lab import settings
+    >>> shortcuts = settings()["@jupyterlab/shortcuts-extension:shortcuts"]["shortcuts"]
+    >>> [each["keys"] for each in shortcuts if "disabled" in each]
+    [['ArrowDown'], ['ArrowUp'], ['ArrowLeft'], ['ArrowRight']]
+    """
+    shortcuts: list[dict[str, Any]] = []
+    for key, command in _ARROWS.items():
+        one = {"command": command, "keys": [key]}
+        shortcuts += [
+            {**one, "selector": _COMMAND_MODE, "disabled": True},
+            {**one, "selector": f"{_COMMAND_MODE}:not([type=range], select)"},
+        ]
+    return {"@jupyterlab/shortcuts-extension:shortcuts": {"shortcuts": shortcuts}}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Write the notebooks of all chapters (command line)."""
     import nbformat
@@ -205,7 +243,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m claimbook.run.lab", description=__doc__)
     parser.add_argument("--output", type=Path, required=True, help="folder of the notebooks")
-    output = parser.parse_args(arguments).output
+    parser.add_argument("--settings", type=Path, help="folder of JupyterLab's configuration")
+    options = parser.parse_args(arguments)
+    output = options.output
     book = Path("book")
     config = yaml.safe_load(Path("_config.yml").read_text(encoding="utf8"))
     for name in chapters.chapters(book):
@@ -215,6 +255,9 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         content = notebook(source, book, config["html"]["baseurl"])
         write(target, f"{nbformat.writes(content)}\n".encode())
+    if options.settings:
+        place = options.settings / "labconfig" / "default_setting_overrides.json"
+        write(place, f"{json.dumps(settings(), indent=2)}\n".encode())
     return 0
 
 
