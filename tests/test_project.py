@@ -54,6 +54,17 @@ def test_names_and_addresses_agree(
     assert set(re.findall(r"https://github\.com/[\w.-]+/[\w-]+", text)) == {repository}
 
 
+def test_readme_launches_the_version_it_is_of(root: Path, project: dict[str, Any]) -> None:
+    """Readers of a release could rerun a branch that changes under them, or an older release."""
+    readme = (root / "README.md").read_text(encoding="utf8")
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf8"))
+    hub = config["launch_buttons"]["binderhub_url"]
+    owner = config["repository"]["url"].removeprefix("https://github.com/")
+    # The buttons of the site are made in the same way, see tests/book/test_binder.py.
+    expected = f"{hub}/v2/gh/{owner}/v{project['version']}"
+    assert re.findall(rf"{re.escape(hub)}[^)\s]*", readme) == [expected]
+
+
 def test_archive_says_what_the_citation_says(root: Path, citation: dict[str, Any]) -> None:
     """A reader of the archive could be told of other authors, or of another project."""
     archive = json.loads((root / ".zenodo.json").read_text(encoding="utf8"))
