@@ -204,6 +204,15 @@ def test_actions_are_pinned(root: Path) -> None:
     assert len(set(uses)) == len({action.partition("@")[0] for action in uses})
 
 
+def test_readme_names_what_is_tested(root: Path) -> None:
+    """Readers could rely on a system or on a Python that is never tried."""
+    readme = " ".join((root / "README.md").read_text(encoding="utf8").split())
+    jobs = yaml.safe_load((root / ".github/workflows/test.yml").read_text(encoding="utf8"))["jobs"]
+    assert jobs["test"]["runs-on"] == "ubuntu-latest"
+    versions = " and ".join(jobs["test"]["strategy"]["matrix"]["python"])
+    assert f"does it on Linux, with Python {versions}." in readme
+
+
 def test_jobs_may_do_what_they_need(root: Path) -> None:
     """A job that runs code of the project or of its packages could publish or write."""
     rights = {}
@@ -241,14 +250,15 @@ def test_pages_are_published_from_tags_alone(root: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "pattern"),
     [
-        ("vendor.dependabot", "dependabot.yml"),
-        ("vendor.github-issue-config", "ISSUE_TEMPLATE/config.yml"),
-        ("vendor.github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml"),
+        ("vendor.citation-file-format", "CITATION.cff"),
+        ("vendor.dependabot", ".github/dependabot.yml"),
+        ("vendor.github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),
     ],
 )
 def test_forms_are_valid(root: Path, schema: str, pattern: str) -> None:
-    """GitHub could refuse a form, and nobody would see it."""
-    files = sorted(map(str, (root / ".github").glob(pattern)))
+    """GitHub could refuse a form, or how to cite, and nobody would see it."""
+    files = sorted(map(str, root.glob(pattern)))
     assert files
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
