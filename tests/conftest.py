@@ -1,4 +1,4 @@
-"""What all tests share: a browser, and small networks with their loss written out."""
+"""What all tests share: counts of what is tried, a browser, and small networks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tally import Tally
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -30,6 +31,11 @@ BROWSER_OPTIONS = (
     "--disable-sync",
     "--no-first-run",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count odd inputs and injected faults."""
+    config.pluginmanager.register(Tally(), "tally")
 
 
 def _find_browser() -> str | None:
