@@ -157,8 +157,12 @@ def _van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
     if not np.isfinite(doublings).all():
         nothing = np.full((*widths.shape, n, n), np.nan)
         return nothing, nothing
+    # The noise, in which all is linear, in a unit in which it is no longer than the matrix: the
+    # exponential would square more often for it, and lose digits each time.
+    longer = np.frexp(np.abs(noise).max())[1] - np.frexp(np.abs(matrix).max())[1]
+    unit = int(max(longer, 0)) if matrix.any() and noise.any() else 0
     block = np.zeros((2 * n, 2 * n))
-    block[:n, :n], block[:n, n:], block[n:, n:] = -matrix, noise, matrix.T
+    block[:n, :n], block[:n, n:], block[n:, n:] = -matrix, np.ldexp(noise, -unit), matrix.T
     exponential = expm((widths / 2.0**doublings)[..., None, None] * block)
     transition = np.ascontiguousarray(np.swapaxes(exponential[..., n:, n:], -1, -2))
     found = transition @ exponential[..., :n, n:]
@@ -167,7 +171,7 @@ def _van_loan(matrix: Array, noise: Array, times: Array) -> tuple[Array, Array]:
         half = transition[more]
         found[more] += half @ found[more] @ np.swapaxes(half, -1, -2)
         transition[more] = half @ half
-    return transition, np.asarray(0.5 * (found + np.swapaxes(found, -1, -2)))
+    return transition, np.ldexp(0.5 * (found + np.swapaxes(found, -1, -2)), unit)
 
 
 def _square(matrix: ArrayLike, noise: ArrayLike) -> tuple[Array, Array]:
