@@ -112,6 +112,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.fault
 def test_a_killed_worker_loses_nothing_and_changes_no_byte(two, tmp_path):
     """Whoever computes a case, and how often, must not show in the result."""
     plain = parallel.sweep(N.found, CASES, rng=1, store=tmp_path / "plain")
@@ -177,6 +178,7 @@ def test_errors_of_a_call_reach_the_caller_with_its_case(cluster):
     assert parallel.map_ordered(abs, [-1]) == [1]
 
 
+@pytest.mark.fault
 def test_a_case_that_kills_its_workers_is_named(cluster, tmp_path):
     """Dask's own error names a key that says nothing; the other cases must be kept."""
     with pytest.raises(
@@ -239,6 +241,7 @@ def start(role: str, *arguments: str) -> tuple[subprocess.Popen[str], str]:
     raise AssertionError(f"the {role} announced no address")
 
 
+@pytest.mark.fault
 def test_a_lost_scheduler_ends_the_sweep_which_then_continues(tmp_path, monkeypatch):
     """Without a word the sweep would wait for ever; cases that were done must not be redone."""
     scheduler, address = start("scheduler", "--host", "127.0.0.1", "--port", "0")
@@ -276,6 +279,7 @@ def test_a_lost_scheduler_ends_the_sweep_which_then_continues(tmp_path, monkeypa
     assert [pickle.dumps(each) for each in found] == [pickle.dumps(each) for each in plain]
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "how", ["all workers are gone", "the only worker hangs", "the scheduler hangs"]
 )
@@ -312,6 +316,7 @@ def test_a_map_that_nobody_works_on_is_given_up(tmp_path, monkeypatch, how):
     assert 2 <= len(files(tmp_path)) < 12
 
 
+@pytest.mark.fault
 def test_the_calls_of_a_frozen_worker_are_made_again(tmp_path, monkeypatch):
     """A machine that hangs, unlike one that is gone, keeps its connections open."""
     # Dask takes a worker for lost after ten of its heartbeats, if this is shorter.
@@ -337,6 +342,7 @@ def test_the_calls_of_a_frozen_worker_are_made_again(tmp_path, monkeypatch):
     assert [pickle.dumps(each) for each in found] == [pickle.dumps(each) for each in plain]
 
 
+@pytest.mark.fault
 def test_a_call_cannot_end_its_worker(cluster):
     """Worker after worker would end with it, for want of memory as the message said."""
     with pytest.raises(RuntimeError, match=r"a call asked its process to exit: SystemExit\(3\)"):

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import psutil
 import pytest
+import tally
 from joblib.parallel import ThreadingBackend
 from numba import njit
 from threadpoolctl import threadpool_info
@@ -143,6 +144,7 @@ def test_sweep_stores_and_reuses(tmp_path):
     assert parallel.sweep(Counter(), CASES, rng=1) == found
 
 
+@pytest.mark.fault
 def test_interrupted_sweep_leaves_whole_files_and_continues(tmp_path):
     """An interruption keeps the finished cases and nothing half-written."""
     with pytest.raises(KeyboardInterrupt):
@@ -156,6 +158,7 @@ def test_interrupted_sweep_leaves_whole_files_and_continues(tmp_path):
     assert found == parallel.sweep(Counter(), CASES, rng=1)
 
 
+@pytest.mark.fault
 def test_interrupted_write_leaves_no_file(tmp_path, monkeypatch):
     """A write that stops halfway must not be found by the next run."""
 
@@ -192,6 +195,7 @@ def test_a_slow_case_does_not_hold_back_the_results_of_others(tmp_path):
     assert found[1:] == parallel.sweep(scaled, CASES, rng=1)[1:]
 
 
+@pytest.mark.fault
 def test_unreadable_results_are_redone(tmp_path):
     """A file cut short by the operating system is recomputed, not trusted."""
     found = parallel.sweep(scaled, CASES, rng=1, store=tmp_path)
@@ -379,6 +383,7 @@ def test_streams_depend_on_values_and_not_on_identity():
     assert parallel.sweep(first, [other], rng=1) != parallel.sweep(first, [cases[0]], rng=1)
 
 
+@pytest.mark.fault
 def test_damaged_results_are_made_again(tmp_path):
     """One flipped bit of a number in a pickle gives another number without a word."""
     found = parallel.sweep(scaled, CASES, rng=1, store=tmp_path)
@@ -396,6 +401,7 @@ def test_damaged_results_are_made_again(tmp_path):
             else:
                 damaged = bytearray(rng.choice([value for value in whole.values()]))
             path.write_bytes(bytes(damaged))
+            tally.fault()
         assert parallel.sweep(scaled, CASES, rng=1, store=tmp_path) == found
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == whole
 
@@ -422,6 +428,7 @@ with joblib.parallel_config(backend="loky", n_jobs=2):
 """
 
 
+@pytest.mark.fault
 def test_workers_end_with_the_program_that_started_them():
     """They would finish their calls, and wait five minutes for others."""
     program = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)

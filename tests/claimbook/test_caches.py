@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tally
 from chapters import HEAD
 
 from claimbook.run import caches, execute, stamps
@@ -81,6 +82,7 @@ def cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
+@pytest.mark.fault
 @pytest.mark.nightly
 def test_cut_files_are_removed_and_made_again(folder: Path) -> None:
     """Every later run failed or warned until somebody found out what to delete."""
@@ -96,6 +98,7 @@ def test_cut_files_are_removed_and_made_again(folder: Path) -> None:
     assert caches.mend(os.environ) == []
 
 
+@pytest.mark.fault
 def test_wherever_a_file_is_cut_it_is_found(folder: Path) -> None:
     """The end of a cut file could look like the end of a whole one."""
     for suffix in (".nbi", ".nbc", ""):
@@ -103,6 +106,7 @@ def test_wherever_a_file_is_cut_it_is_found(folder: Path) -> None:
         content = path.read_bytes()
         for length in {*range(40), *range(0, len(content), len(content) // 50), len(content) - 1}:
             path.write_bytes(content[:length])
+            tally.fault()
             assert caches.mend(os.environ) == [path], length
         path.write_bytes(bytes(len(content)))
         assert caches.mend(os.environ) == [path]
@@ -128,6 +132,7 @@ def test_what_others_packed_is_told_from_what_is_damaged(tmp_path: Path) -> None
     assert (tmp_path / "notes.txt").is_file()
 
 
+@pytest.mark.fault
 def test_builds_and_single_runs_mend_the_caches(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

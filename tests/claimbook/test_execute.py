@@ -52,6 +52,7 @@ sys.exit(execute.main(["chapter.md", "--output", "out.ipynb", "--build", ".", "-
 """
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("when", ["the kernel starts", "a cell runs"])
 def test_an_interrupted_run_ends_quietly_and_leaves_nothing(tmp_path: Path, when: str) -> None:
     """A kernel could stay, or half a notebook, or a traceback that looks like a fault."""

@@ -91,6 +91,7 @@ def test_failures_and_silence_are_counted(claims, repetition, monkeypatch, capsy
     assert seeds.read(claims.parent / seeds.FILE)[ALIGNMENT].seeds == [2]
 
 
+@pytest.mark.fault
 def test_crash_counts_as_silence(claims, repetition, monkeypatch, tmp_path):
     """A chapter that ended in an error said nothing on any claim."""
     folder = repetition(1, bounded(1.0, how="sure"), monkeypatch)
@@ -164,6 +165,7 @@ def test_what_is_expected_is_kept_by_seed(claims, repetition, monkeypatch):
     assert seeds.largest(seeds.read(file)) == (4e-6, 2)
 
 
+@pytest.mark.fault
 def test_damaged_tally_is_named(tmp_path):
     """A tally cut short must not pass for an empty one."""
     path = tmp_path / seeds.FILE

@@ -158,6 +158,7 @@ def test_stamp_changes_only_with_its_content(tmp_path: Path) -> None:
     assert [path.name for path in stamp.parent.iterdir()] == ["one.json"]
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("damaged", [b"", b'{"a": "1', b"\x80\xff", b"[]", b"null"])
 def test_damaged_files_are_mended_by_running_again(tmp_path: Path, damaged: bytes) -> None:
     """A full disk cuts files short; nobody should have to find out which to delete."""

@@ -143,6 +143,7 @@ def test_files_that_are_there_are_used(served, contents, tmp_path, monkeypatch, 
     assert served.asked == []
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("damage", [lambda c: c[:-9], lambda c: c[:60] + b"?" + c[61:]])
 def test_a_damaged_compressed_file_is_replaced(served, contents, tmp_path, damage):
     """Cut short or changed, it cannot be decompressed; the error must not be that of gzip."""
@@ -162,6 +163,7 @@ def test_a_download_goes_on(served, contents, tmp_path):
         assert [path.name for path in part.parent.iterdir()] == ["numbers.mat"]
 
 
+@pytest.mark.fault
 def test_a_download_that_is_cut_short_is_kept(served, contents, tmp_path, monkeypatch):
     """The server stops in the middle: an error, and what came stays under another name."""
     whole, handler = (served.folder / "numbers.mat").read_bytes(), served.handler
@@ -181,6 +183,7 @@ def test_two_may_download_at_once(served, contents, tmp_path):
         np.testing.assert_array_equal(svhn(folder=tmp_path).labels, contents.labels)
 
 
+@pytest.mark.fault
 def test_a_full_disk_is_named(served, tmp_path, monkeypatch):
     """The error names the file that cannot be written, and none looks complete."""
 
@@ -193,12 +196,14 @@ def test_a_full_disk_is_named(served, tmp_path, monkeypatch):
     assert not (tmp_path / "svhn" / "numbers.mat").exists()
 
 
+@pytest.mark.fault
 def test_a_damaged_file_is_replaced(served, contents, tmp_path):
     """What another program left half-written is never read."""
     (tmp_path / "numbers.mat").write_bytes(b"half")
     np.testing.assert_array_equal(svhn(folder=tmp_path).labels, contents.labels)
 
 
+@pytest.mark.fault
 def test_a_wrong_checksum_is_refused(served, tmp_path):
     """A server that sends something else; nothing of it stays."""
     (served.folder / "cifar.tar.gz").write_bytes(b"something else")
@@ -212,6 +217,7 @@ def _other(monkeypatch, file):
     monkeypatch.setattr(files, "CIFAR10", files.CIFAR10._replace(files={"archive": file}))
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("present", [False, True])
 def test_without_a_network(served, tmp_path, monkeypatch, present):
     """The file, its address and the folder are in the message, and whether a wrong one is there."""
@@ -228,6 +234,7 @@ def test_without_a_network(served, tmp_path, monkeypatch, present):
     assert ("has another checksum" in message, "it is missing" in message) == (present, not present)
 
 
+@pytest.mark.fault
 def test_a_missing_file_on_the_server(served, tmp_path, monkeypatch):
     """An address that no longer exists is no reason for another kind of error."""
     address = files.CIFAR10.files["archive"].address.replace("cifar", "moved")

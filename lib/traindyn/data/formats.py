@@ -7,6 +7,7 @@ import math
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -57,11 +58,14 @@ def read_idx(path: Path, *, axes: int) -> Bytes:
     Raises
     ------
     ValueError
-        If the file is not of this form.
+        If the file is not of this form, or damaged.
     """
     content = path.read_bytes()
     if content.startswith(GZIP):
-        content = gzip.decompress(content)
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} must be whole, as gzip compressed it: {error}") from error
     magic, wanted = content[:4], bytes([0, 0, _UNSIGNED_BYTE, axes])
     if magic != wanted:
         raise ValueError(f"{path} must start with {wanted.hex(' ')}, got {magic.hex(' ')}")
