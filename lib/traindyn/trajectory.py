@@ -72,7 +72,7 @@ class Trajectory(Generic[Recorded]):
     def __post_init__(self) -> None:
         """Convert and check every field."""
         set_field = object.__setattr__
-        # A trajectory may be made of another one's times.
+        # A trajectory may be made of another one's arrays, or of those of its caller.
         set_field(self, "times", _validate.frozen(_validate.increasing("times", self.times)))
         if self.step_size is not None:
             set_field(self, "step_size", _validate.positive("step_size", self.step_size))
@@ -98,7 +98,7 @@ class Trajectory(Generic[Recorded]):
                 raise ValueError(
                     f"stopped must be times of shape {self._lead[:-1]}, got {self.stopped!r}"
                 )
-            set_field(self, "stopped", stopped)
+            set_field(self, "stopped", _validate.frozen(stopped))
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -125,7 +125,7 @@ class Trajectory(Generic[Recorded]):
                 raise ValueError(
                     f"{name}.{field} must have leading axes {axes} = {lead}, got {array.shape}"
                 )
-            values.append(array)
+            values.append(_validate.frozen(array))
         return _like(record, values)
 
     @property

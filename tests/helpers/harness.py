@@ -13,9 +13,14 @@ What a bad call may do:
 - raise ``TypeError`` where a function or an object of the library was expected;
 - return a result, if the value was not NaN or masked and the result has no NaN, and, for an
   infinite value, is finite: some of these values are legal. The valid array in another byte order,
-  with gaps between its entries or read-only gives the result of the valid call.
+  backwards or with gaps between its entries, off its place in memory or read-only gives the result
+  of the valid call.
 
 Everything else is a defect: another exception, a warning, a NaN that passes.
+
+Valid calls are made in odd ways too (:meth:`Case.sharing` and :meth:`Case.overlapping`): with one
+array for two arguments, and from several threads at once. They must leave their arguments as they
+were, and neither keep an array of the caller's nor hand out one that is kept and can be written to.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ import functools
 import importlib
 import inspect
 import io
+import itertools
 import pkgutil
 import re
 import signal
@@ -35,13 +41,15 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stdout, suppress
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import tally
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -332,7 +340,10 @@ NAN, INF = float("nan"), float("inf")
 #: The kinds of arguments for which values are drawn.
 DRAWN = (Kind.ARRAY, Kind.NUMBER, Kind.SEED, Kind.SIZE, Kind.WORD)
 #: What is tried of the bad arrays in the fields of a record.
-FIELD_LABELS = ("a number", "one row more", "one column more", "empty", "nan", "inf", "words")
+FIELD_LABELS = (
+    *("a number", "one row more", "one column more", "empty", "nan", "inf", "words"),
+    *("another byte order", "backwards", "unaligned", "read-only"),
+)
 
 
 def _spoilt(array: Any, value: float) -> np.ndarray[Any, Any]:
@@ -349,9 +360,17 @@ def _other_layouts(array: np.ndarray[Any, Any]) -> list[Bad]:
     spread[...] = array
     fixed = array.copy()
     fixed.setflags(write=False)
+    # Columns after one another, and the last entry first.
+    back = (slice(None, None, -1),) * array.ndim
+    backwards = np.asfortranarray(array[back])[back]
+    memory = np.empty(array.nbytes + 1, np.uint8)
+    shifted = np.ndarray(array.shape, array.dtype, memory, offset=1)
+    shifted[...] = array
     return [
         Bad("another byte order", array.astype(array.dtype.newbyteorder()), same=True),
         Bad("gaps", spread, same=True),
+        Bad("backwards", backwards, same=True),
+        Bad("unaligned", shifted, same=True),
         Bad("read-only", fixed, same=True),
     ]
 
@@ -458,6 +477,47 @@ def numbers_in(value: Any, depth: int = 5) -> Iterator[np.ndarray[Any, Any]]:
             yield from numbers_in(getattr(value, field.name, None), depth - 1)
 
 
+def arrays_of(value: Any, *, closures: bool = True) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield every array that can be reached from a value: in lists, objects and functions."""
+    seen: dict[int, Any] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, (str, bytes, type, types.ModuleType)):
+            continue
+        seen[id(one)] = one
+        if isinstance(one, np.ndarray):
+            yield one
+            continue
+        if isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            waiting += one
+        elif not closures and callable(one) and not dataclasses.is_dataclass(one):
+            continue
+        elif isinstance(one, functools.partial):
+            waiting += [one.func, *one.args, *one.keywords.values()]
+        elif isinstance(one, types.MethodType):
+            waiting += [one.__self__]
+        elif isinstance(one, types.FunctionType):
+            for cell in one.__closure__ or ():
+                with suppress(ValueError):  # not filled yet
+                    waiting.append(cell.cell_contents)
+        elif type(one).__module__.partition(".")[0] in ("traindyn", *PACKAGES, "tests"):
+            waiting += getattr(one, "__dict__", {}).values()
+            slots = [n for c in type(one).__mro__ for n in getattr(c, "__slots__", ())]
+            waiting += [getattr(one, name, None) for name in slots]
+
+
+def _meets(array: np.ndarray[Any, Any], others: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Whether an array has memory in common with one of others."""
+    return any(np.may_share_memory(array, other) for other in others)
+
+
+def _same_bytes(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return [each.tobytes() for each in first] == [each.tobytes() for each in second]
+
+
 def _counts(value: Any) -> tuple[bool, bool]:
     """Whether a result has a NaN, and whether it has an infinite entry."""
     arrays = list(numbers_in(value))
@@ -484,14 +544,17 @@ class Case:
 
     `lenient` maps an argument to the labels of the values it may let pass (``"nan"`` for a
     function whose contract is to hand NaN on, ``"drawn"`` for all drawn ones), or to ``"warning"``
-    if it may be warned of by name; ``"return"`` with ``"nan"`` is for a function whose result has
-    NaN where there is nothing to return.
+    if it may be warned of by name, or to ``"shared"`` if its documentation says that the result
+    keeps it by reference; ``"return"`` with ``"nan"`` is for a function whose result has NaN where
+    there is nothing to return, and ``"call"`` with ``"slow"`` for one whose valid call is made in
+    odd ways every night only.
     """
 
     entry: Public
     builder: Builder | None = None
     lenient: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     words: Builder | None = None
+    refused: bool = dataclasses.field(default=False, init=False)
 
     def __str__(self) -> str:
         return self.entry.name
@@ -569,7 +632,13 @@ class Case:
                 yield name, bad
 
     def judge(self, name: str, bad: Bad) -> str | None:
-        """Make one bad call; return what is wrong with what it did, or None."""
+        """Make one bad call, and count it; return what is wrong with what it did, or None."""
+        self.refused = False
+        verdict = self._judged(name, bad)
+        tally.tried("else" if verdict else "refused" if self.refused else "accepted")
+        return verdict
+
+    def _judged(self, name: str, bad: Bad) -> str | None:
         assert self.example is not None, f"{self.entry}: no example"
         arguments = {**self.example.arguments, name: bad.value}
         kind = kind_of(name, self.valid[name])
@@ -579,6 +648,7 @@ class Case:
                 warnings.simplefilter("error")
                 result = self.example.call(**arguments)
         except (ValueError, FloatingPointError, TypeError) as error:
+            self.refused = True
             what = f"{type(error).__name__}: {str(error)[:150]}"
             if isinstance(error, TypeError):
                 return None if kind is Kind.FUNCTION else what
@@ -593,6 +663,7 @@ class Case:
             named = any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", str(error)) for n in fit)
             return None if named else f"does not name `{name}`: {what}"
         except UserWarning as warning:
+            self.refused = True
             said = name in str(warning) and "warning" in self.lenient.get(name, ())
             return None if said else f"UserWarning: {str(warning)[:150]}"
         except Exception as error:
@@ -614,7 +685,120 @@ class Case:
             verdict = self.judge(name, bad)
             if verdict is not None:
                 found.append(f"{self.entry}({name}={bad.label}): {verdict}")
-        return found
+        return found if "slow" in self.lenient.get("call", ()) else [*found, *self.shared()]
+
+    def shared(self) -> list[str]:
+        """Make the valid call in odd ways; return what is wrong, a line each."""
+        return [*self.sharing(), *self.overlapping()]
+
+    def sharing(self) -> list[str]:
+        """Return the arrays that the valid call shares with its caller, a line each."""
+        assert self.example is not None, f"{self.entry}: no example"
+        # Arrays of the caller's own, where the example has lists of numbers.
+        arguments = {
+            name: np.array(value)
+            if isinstance(value, (list, np.ndarray)) and kind_of(name, value) is Kind.ARRAY
+            else value
+            for name, value in self.example.arguments.items()
+        }
+        given = {
+            name: [array for array in arrays_of(value) if array.flags.writeable]
+            for name, value in arguments.items()
+        }
+        if not any(given.values()) and self.numbers is None:
+            return []
+        before = {name: [array.copy() for array in arrays] for name, arrays in given.items()}
+        owner = getattr(self.example.call, "__self__", None)
+        own = [array for array in arrays_of(owner) if array.flags.writeable]
+        call = functools.partial(self.example.call, **arguments)
+        found, results = [], [call(), call()]
+        kept = list(arrays_of(owner))
+        handed = [list(arrays_of(result)) for result in results]
+        for name, lent in given.items():
+            if not _same_bytes(lent, before[name]):
+                found.append(f"writes to `{name}`")
+            for array in lent:
+                if "shared" in self.lenient.get(name, ()):
+                    continue
+                if _meets(array, handed[0]):
+                    found.append(f"the result shares memory with `{name}`")
+                # An example may give an object what the object has.
+                if _meets(array, kept) and not _meets(array, own):
+                    found.append(f"the object keeps `{name}`")
+        theirs = [array for arrays in given.values() for array in arrays]
+        visible = list(arrays_of(results[0], closures=False))
+        for array in visible if "shared" not in self.lenient.get("return", ()) else ():
+            if not array.flags.writeable or _meets(array, theirs):
+                continue
+            if _meets(array, kept):
+                found.append("what the object keeps can be written to")
+            elif _meets(array, handed[1]):
+                found.append("one array that can be written to is handed out twice")
+        found += self._twice(arguments)
+        tally.tried("else" if found else "accepted")
+        return [f"{self.entry}: {what}" for what in dict.fromkeys(found)]
+
+    def _twice(self, arguments: dict[str, Any]) -> Iterator[str]:
+        """Give one array for two arguments of one shape."""
+        assert self.example is not None
+        arrays = {
+            name: value
+            for name, value in arguments.items()
+            if isinstance(value, np.ndarray) and kind_of(name, value) is Kind.ARRAY
+        }
+        for (one, first), (other, second) in itertools.combinations(arrays.items(), 2):
+            if (first.shape, first.dtype) != (second.shape, second.dtype):
+                continue
+            seen = []
+            for value in (first, first.copy()):
+                try:
+                    with warnings.catch_warnings(), _patience():
+                        warnings.simplefilter("error")
+                        seen.append(self._bytes({**arguments, one: first, other: value}))
+                except (ValueError, FloatingPointError) as error:
+                    seen.append(str(error))
+            tally.tried("refused" if isinstance(seen[0], str) else "accepted")
+            if self.numbers is not None and seen[0] != seen[1]:
+                yield f"one array for `{one}` and `{other}` gives another result than two"
+
+    def _bytes(self, arguments: dict[str, Any]) -> list[bytes]:
+        assert self.example is not None
+        return [array.tobytes() for array in numbers_in(self.example.call(**arguments))]
+
+    def overlapping(self, threads: int = 2) -> list[str]:
+        """Return what is wrong with the valid call made from several threads at once."""
+        assert self.example is not None, f"{self.entry}: no example"
+        if self.numbers is None:
+            return []
+        # An object of its own, which has computed nothing yet, where the table can make one.
+        fresh = dataclasses.replace(self)
+        assert fresh.example is not None
+        arguments = fresh.example.arguments
+        together: list[Any] = [None] * threads
+        barrier = threading.Barrier(threads)
+
+        def run(index: int) -> None:
+            barrier.wait()
+            try:
+                together[index] = fresh._bytes(arguments)
+            except Exception as error:
+                together[index] = f"{type(error).__name__}: {str(error)[:150]}"
+
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(run, range(threads)))
+        finally:
+            sys.setswitchinterval(interval)
+        alone = [array.tobytes() for array in self.numbers]
+        wrong = [each for each in together if each != alone]
+        for _ in range(threads):
+            tally.tried("else" if wrong else "accepted")
+        if not wrong:
+            return []
+        what = wrong[0] if isinstance(wrong[0], str) else "another result"
+        return [f"{self.entry}: in threads: {what}"]
 
 
 def collect(

@@ -90,8 +90,11 @@ REASONS = dict.fromkeys(
     ),
     "a record of results",
 )  # fmt: skip
-# No step can be probed then.
-LENIENT = {"companion.phase_transitions.mean_field.measure": {"steps": ["0"]}}
+LENIENT = {
+    # No step can be probed then.
+    "companion.phase_transitions.mean_field.measure": {"steps": ["0"]},
+    "dmft.stable.stable_threshold": {"call": ["slow"]},
+}
 CASES = collect(
     [
         "dmft",
@@ -110,6 +113,13 @@ CASES = collect(
 def test_bad_input_is_refused_by_name(case: Case) -> None:
     """One argument spoilt: an error that names it, or a result without NaN."""
     assert case.defects() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", [each for each in CASES if "call" in each.lenient], ids=str)
+def test_slow_calls_share_nothing(case: Case) -> None:
+    """Arrays of the caller's, or calls in other threads, could change a result."""
+    assert case.shared() == []
 
 
 def test_every_public_callable_has_an_example_or_a_reason() -> None:

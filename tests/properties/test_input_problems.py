@@ -293,7 +293,16 @@ def _xor() -> dict[str, Any]:
     return {"problem": problem, "statistics": statistics, "matrix": "hessian", "rule": rule}
 
 
+def _reduced(words: dict[str, Any]) -> Any:
+    """Give the state of the chain that stands for the statistics."""
+    problem = words["problem"]
+    return problem, {"state": problem.reduced_state(words["statistics"])}
+
+
 EXAMPLES: dict[str, Any] = {
+    "problems.k_gmm.mixture.KGaussianMixture.reduced_statistics": lambda: _reduced(_k_gmm()),
+    "problems.projection_model.ProjectionModel.reduced_statistics": lambda: _reduced(_projection()),
+    "problems.two_layer.mixture.TwoLayerMixture.reduced_statistics": lambda: _reduced(_two_layer()),
     "companion.alignment.xor_population_matrices.distance.network_distance": _xor,
     "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
     "companion.alignment.population_matrices.direct_block": lambda: _direct(
@@ -398,6 +407,7 @@ REASONS: dict[str, str] = {
     "problems.chain.Chain": INSIDE,
     "problems.loops": "compiled, or takes compiled functions alone",
     "problems.base.require": INSIDE,
+    "problems.spiked.tensor.SpikedTensor.reduced_statistics": INSIDE,
     "problems.multi_index.hardness.Decomposition": RECORD,
     "problems.multi_index.model.MultiIndex.force": INSIDE,
     "problems.multi_index.model.MultiIndex.predict": INSIDE,
@@ -411,11 +421,37 @@ REASONS: dict[str, str] = {
     "problems.two_layer.forward.Forward": RECORD,
     "companion.effective_dynamics.binary_mixture.printed.printed_loss": "takes nothing but a set of fixed points",
 }
+SLOW = {"call": ("slow",)}
 #: A mixture of two layers may be without noise.
 _NOISELESS = {"precision": ("inf",)}
 LENIENT: dict[str, Any] = {
     "problems.two_layer.mixture.TwoLayerMixture": _NOISELESS,
     "problems.two_layer.mixture.TwoLayerMixture.binary": _NOISELESS,
+    # Inputs may be large, and are kept by reference; a parameter is a view of its point.
+    **{
+        f"problems.{name}": {"sample": ("shared",), "point": ("shared",)}
+        for name in (
+            "k_gmm.mixture.KGaussianMixture.factors",
+            "k_gmm.mixture.KGaussianMixture.forward",
+            "k_gmm.mixture.KGaussianMixture.parameter",
+            "projection_model.ProjectionModel.factors",
+            "projection_model.ProjectionModel.parameter",
+            "two_layer.mixture.TwoLayerMixture.factors",
+            "two_layer.mixture.TwoLayerMixture.forward",
+            "two_layer.mixture.TwoLayerMixture.parameter",
+            "chain.direct",
+        )
+    },
+    # Columns as they were given.
+    "problems.multi_index.targets.orthonormal": {"basis": ("shared",)},
+    # A record of results: nobody builds it by hand.
+    "problems.spiked.equilibria.Equilibrium": {
+        "statistics": ("shared",),
+        "eigenvalues": ("shared",),
+    },
+    "companion.effective_dynamics.binary_mixture.basin.success_slope": SLOW,
+    "problems.two_layer.finite_equilibria.good": SLOW,
+    "problems.multi_index.hardness.decompose": SLOW,
     # Of a width below four.
     "problems.two_layer.mixture.TwoLayerMixture.xor": _NOISELESS | {"width": ["warning"]},
 }
@@ -496,6 +532,13 @@ CASES = collect(
 def test_bad_input_is_refused_by_name(case: Case) -> None:
     """One argument at a time, each way it can be wrong."""
     assert case.defects() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", [each for each in CASES if "call" in each.lenient], ids=str)
+def test_slow_calls_share_nothing(case: Case) -> None:
+    """Arrays of the caller's, or calls in other threads, could change a result."""
+    assert case.shared() == []
 
 
 def test_every_public_callable_has_an_example_or_a_reason() -> None:

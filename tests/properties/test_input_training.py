@@ -97,6 +97,10 @@ def _linear_noise() -> dict[str, Any]:
 
 
 EXAMPLES: dict[str, Any] = {
+    "spectra.population.nodes": lambda: {
+        "problem": _mixture()["problem"],
+        "rule": gauss_hermite(6, 2),
+    },
     "spectra.density.Density.smoothed": lambda: (
         density.estimate(np.diag([1.0, 2.0, 3.0]), rng=1),
         {"points": [1.0, 2.0], "width": 0.1},
@@ -133,6 +137,7 @@ REASONS: dict[str, str] = {
     "spectra.predict.BlockPrediction": RECORD,
     "spectra.predict.PredictedFilm": RECORD,
 }
+SLOW = {"call": ("slow",)}
 #: Films hold NaN where there is no eigenvalue or edge.
 _MISSING = ("nan",)
 LENIENT: dict[str, Any] = {
@@ -145,7 +150,12 @@ LENIENT: dict[str, Any] = {
     "spectra.predict.along": {"return": ("nan",)},
     "spectra.predict.block": {"return": ("nan",)},
     # Not looked at: a film builds a thousand operators on the same data.
-    "spectra.blocks.WeightedGram": {"features": ("nan",)},
+    "spectra.blocks.WeightedGram": {"features": ("nan", "shared")},
+    # Inputs may be large, and are kept by reference.
+    "spectra.blocks.operator": {"sample": ("shared",)},
+    "spectra.blocks.full": {"sample": ("shared",)},
+    "spectra.population.Embedding.factors": {"return": ("shared",)},
+    "spectra.density.estimate": SLOW,
     # NaN where there is no threshold.
     "companion.phase_transitions.thresholds.null_branch.null_branch_curve": {"return": ("nan",)},
     "companion.alignment.xor_rank.counting.before_gap": {"eigenvalues": _MISSING},
@@ -187,6 +197,13 @@ CASES = collect(
 def test_bad_input_is_refused_by_name(case: Case) -> None:
     """One argument at a time, each way it can be wrong."""
     assert case.defects() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", [each for each in CASES if "call" in each.lenient], ids=str)
+def test_slow_calls_share_nothing(case: Case) -> None:
+    """Arrays of the caller's, or calls in other threads, could change a result."""
+    assert case.shared() == []
 
 
 def test_every_public_callable_has_an_example_or_a_reason() -> None:

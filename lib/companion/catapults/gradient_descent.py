@@ -95,7 +95,7 @@ def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) ->
     model : Trainable
         With the methods `outputs` and `tangent_kernel`.
     batch : tuple of arrays
-        From ``model.prepare``.
+        From ``model.prepare``. Kept by reference.
     labels : array_like, of the shape of the outputs
         Targets of the batch.
 
@@ -117,7 +117,7 @@ def eigen_observer(model: Trainable[Any, Any], batch: Any, labels: ArrayLike) ->
     >>> bool(np.allclose(found.leading(1) + found.rest(1), run.losses))
     True
     """
-    y = _validate.finite("labels", labels)
+    y = _validate.frozen(_validate.finite("labels", labels))
     _validate.providing("model", model, "outputs", "tangent_kernel")
 
     def see(weights: Any, residuals: Array) -> Array:
@@ -144,7 +144,7 @@ def directions(run: Training) -> Directions:
     seen = _validate.finite("run.observed", run.observed)
     if seen.ndim != 3 or seen.shape[1] != 2:
         raise ValueError(f"run must have observed arrays (2, N), got shape {seen.shape}")
-    return Directions(seen[:, 0], seen[:, 1])
+    return Directions(seen[:, 0].copy(), seen[:, 1].copy())
 
 
 def linear_losses(

@@ -73,7 +73,7 @@ def step_sizes(step_size: StepSize, steps: int) -> Callable[[TrainingState], flo
         given = step_size
         return lambda state: _validate.positive("step_size", given(state))
     if isinstance(step_size, np.ndarray) and step_size.ndim:
-        rates = _validate.finite("step_size", step_size)
+        rates = _validate.frozen(_validate.finite("step_size", step_size))
         if rates.shape != (steps,):
             raise ValueError(
                 f"step_size must have shape ({steps}) for so many steps, got {rates.shape}"

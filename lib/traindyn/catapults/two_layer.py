@@ -135,7 +135,9 @@ class TwoLayerModel:
         _validate.choice("kind", self.kind, ("network", "quadratic", "linear"))
         _validate.instance("expansion", self.expansion, Weights)
         first = _validate.finite("expansion.first", self.expansion.first, shape=(None, None))
-        _validate.finite("expansion.second", self.expansion.second, shape=(first.shape[0],))
+        second = _validate.finite("expansion.second", self.expansion.second, shape=(len(first),))
+        expansion = Weights(_validate.frozen(first), _validate.frozen(second))
+        object.__setattr__(self, "expansion", expansion)
         self.activation.first("training")
 
     @staticmethod

@@ -96,9 +96,9 @@ class LossHessian:
         weights : tree of arrays
             Where the Hessian is taken; P numbers in all.
         batch : tree of arrays
-            What `outputs` takes.
+            What `outputs` takes. Kept by reference.
         labels : array_like, shape (n,) or (n, k)
-            Targets, of the shape of the outputs.
+            Targets, of the shape of the outputs. Kept by reference.
 
         Returns
         -------

@@ -132,7 +132,7 @@ def hessian_operator(
     network, weights, point, output
         As in :func:`hessian_product`.
     """
-    x, k = network.check_point(point), network.check_output(output)
+    x, k = _validate.frozen(network.check_point(point)), network.check_output(output)
     arrays = jax.device_put(network.unpack(weights))
 
     def products(block: Array) -> Array:

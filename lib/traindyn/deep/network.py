@@ -233,7 +233,7 @@ class Network:
         return _validate.finite("points", points, shape=(None, self.inputs))
 
     def check_point(self, point: ArrayLike) -> Array:
-        """Return one input as an array of shape (d,), or say what is wrong with it."""
+        """Return one input as an array of shape (d,), a copy only if it must be, or refuse it."""
         return _validate.finite("point", point, shape=(self.inputs,))
 
     def check_output(self, output: int) -> int:

@@ -385,7 +385,7 @@ def hard_basis(problem: MultiIndex, hard: ArrayLike | None) -> Array:
         If its columns are not orthonormal, or no direction is hard.
     """
     if hard is not None:
-        return orthonormal("hard", hard, rows=problem.k)
+        return _validate.frozen(orthonormal("hard", hard, rows=problem.k))
     found = decompose(problem.target).hard
     if found.shape[1] == 0:
         raise ValueError(

@@ -163,7 +163,7 @@ def linear_noise(
         times do not begin at 0.
     """
     c_delta = _validate.non_negative("c_delta", c_delta)
-    grid = _validate.increasing("times", times)
+    grid = _validate.frozen(_validate.increasing("times", times))
     if path.times.size < 4:
         raise ValueError(f"path must have at least 4 times, got {path.times.size}")
     for name, values in (("path.times", path.times), ("times", grid)):
@@ -175,7 +175,7 @@ def linear_noise(
     kind: Any = type(path.statistics)
     seen = [kind(*record) for record in zip(*path.statistics, strict=True)]
     layout = Layout(seen[0])
-    begin = _validate.symmetric("start", start, size=layout.size)
+    begin = _validate.frozen(_validate.symmetric("start", start, size=layout.size))
 
     def field(vector: Array) -> Array:
         return layout.pack(drift(layout.unpack(vector)))

@@ -176,7 +176,7 @@ class TwoLayer:
         parameters : array_like, shape (m d,)
             The neurons, where the derivative is taken.
         x : array_like, shape (n, d)
-            Inputs, one per row.
+            Inputs, one per row. The pullback keeps them by reference.
 
         Returns
         -------

@@ -207,7 +207,7 @@ class SampleCovariance:
             In the order of the eigenvalues, as for :meth:`resolvent`.
         """
         given = _validate.finite(name, vector, shape=(self._values.size,))
-        return given if self._basis is None else self._basis.T @ given
+        return given.copy() if self._basis is None else self._basis.T @ given
 
     def effective_ridge(self, ridge: float) -> float:
         r"""Ridge :math:`\kappa` on the covariance that acts like a ridge on the sample covariance.

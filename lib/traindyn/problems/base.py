@@ -59,6 +59,8 @@ class Sample(NamedTuple):
 class Factors(NamedTuple):
     """One block of an empirical matrix, ``(1/n) sum_i weights_i left_i right_i^T``.
 
+    Features may be the inputs of the sample themselves, and not a copy.
+
     Attributes
     ----------
     weights : ndarray, shape (n,)
@@ -191,7 +193,7 @@ class Problem(LimitDynamics, Protocol):
         """Weights and features of one block of the Hessian or the G-matrix."""
 
     def parameter(self, block: Block, point: Any) -> Array:
-        """Return the parameter vector a diagonal block belongs to."""
+        """Return the parameter vector a diagonal block belongs to, which may be a view."""
 
     def outlier_count(self, block: Block) -> int:
         """Dimension of the top eigenspace the source aligns the block's parameter with."""

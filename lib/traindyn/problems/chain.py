@@ -63,7 +63,7 @@ class Chain:
 
 
 def direct(problem: Dynamics, point: Any) -> Chain:
-    """SGD in full dimension from a point.
+    """SGD in full dimension from a point, which is kept by reference.
 
     Raises
     ------

@@ -377,7 +377,7 @@ class ProjectionModel:
         x = np.hstack([m, _mixtures.factor(R_perp)])
         if x.shape[1] == 0:
             x = np.zeros((self.width, 1))
-        return replace(self, dimension=x.shape[1]), Point(x, s)
+        return replace(self, dimension=x.shape[1]), Point(x, s.copy())
 
     def _checked_statistics(self, statistics: Statistics) -> Statistics:
         m, R_perp, s = _validate.instance("statistics", statistics, Statistics)

@@ -88,7 +88,7 @@ class WeightedGram:
     Parameters
     ----------
     weights : ndarray, shape (n,)
-        Any sign. Samples of weight exactly zero are skipped.
+        Any sign. Samples of weight exactly zero are skipped. Copied.
     features : ndarray, shape (n, d)
         Kept by reference, never copied whole.
 
@@ -117,7 +117,8 @@ class WeightedGram:
         # Features are not scanned here: a film builds a thousand operators on the same
         # data. A NaN in them is refused by the eigensolvers.
         self._features = features
-        self._weights = _validate.finite("weights", weights, shape=(features.shape[0],))
+        size = (features.shape[0],)
+        self._weights = _validate.frozen(_validate.finite("weights", weights, shape=size))
 
     @property
     def size(self) -> int:
@@ -381,7 +382,7 @@ def operator(
     block : tuple of int
         The pair (b, c) of parameters.
     point, sample
-        Where, and on which data (training or test).
+        Where, and on which data (training or test). Inputs are kept by reference.
 
     Raises
     ------
@@ -412,7 +413,7 @@ def full(problem: Problem, matrix: Matrix, point: Any, sample: Sample) -> FullMa
     matrix : {"hessian", "g_matrix"}
         Which of the two; neither contains the ridge.
     point, sample
-        Where, and on which data.
+        Where, and on which data. Inputs are kept by reference.
 
     Returns
     -------

@@ -203,7 +203,7 @@ def escape(
         As :func:`linearise`, or if the times do not start at zero.
     """
     statistics = checked(problem, statistics)
-    grid = _validate.increasing("times", times)
+    grid = _validate.frozen(_validate.increasing("times", times))
     c_delta = _validate.non_negative("c_delta", c_delta)
     if grid[0] != 0 or grid.size != len(statistics.v):
         raise ValueError(

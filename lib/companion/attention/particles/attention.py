@@ -13,6 +13,7 @@ One head with identity matrices and no feed-forward layer is the notes' (SA).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -227,6 +228,9 @@ class Attention:
         _validate.non_negative("inverse_temperature", self.inverse_temperature)
         if not self.heads:
             raise ValueError("heads must not be empty")
+        # What is compiled from the matrices and the matrices themselves stay together.
+        for name in ("heads", "feed_forward"):
+            object.__setattr__(self, name, deepcopy(getattr(self, name)))
         self._compiled  # noqa: B018
 
     @cached_property
@@ -365,7 +369,7 @@ class Attention:
         """
         x = self._tokens(tokens)
         n = len(x)
-        t = _validate.increasing("times", times, least=-np.inf)
+        t = _validate.frozen(_validate.increasing("times", times, least=-np.inf))
         share = group_masses(masses, n)
         tolerances = (_validate.positive("rtol", rtol), _validate.positive("atol", atol))
         field = self._compiled[1]

@@ -67,7 +67,8 @@ class KernelMachine:
         checked["root"] = _validate.positive_semidefinite("root", self.root, size=d)
         checked["coefficients"] = _validate.finite("coefficients", self.coefficients, shape=(n,))
         for name, value in checked.items():
-            object.__setattr__(self, name, value)
+            held = _validate.frozen(value) if isinstance(value, np.ndarray) else value
+            object.__setattr__(self, name, held)
 
     def outputs(self, inputs: ArrayLike) -> Array:
         """Return the values of the machine.

@@ -38,8 +38,10 @@ class KernelRegression:
     def __post_init__(self) -> None:
         """Check shapes and ranges."""
         centres = _validate.finite("centres", self.centres, shape=(None, None))
-        _validate.finite("coefficients", self.coefficients, shape=(len(centres),))
+        given = _validate.finite("coefficients", self.coefficients, shape=(len(centres),))
         _validate.positive("bandwidth", self.bandwidth)
+        object.__setattr__(self, "centres", _validate.frozen(centres))
+        object.__setattr__(self, "coefficients", _validate.frozen(given))
 
     def outputs(self, inputs: ArrayLike) -> Array:
         """Return the predictions.

@@ -165,7 +165,7 @@ def snapshots(model: Trainable[Any, Any], inputs: ArrayLike, labels: ArrayLike) 
         :func:`~traindyn.catapults.training.train`.
     """
     _validate.providing("model", model, "prepare", "outputs", "tangent_kernel")
-    whole, y = model.prepare(inputs), _validate.finite("labels", labels)
+    whole, y = model.prepare(inputs), _validate.frozen(_validate.finite("labels", labels))
 
     def see(weights: Any, residuals: Array) -> Array:
         return np.hstack([residuals.reshape(-1, 1), model.tangent_kernel(weights, whole)])
@@ -228,7 +228,7 @@ def history(run: Training, *, outputs: int = 1, leading: int = 1) -> History:
         )
     found = np.array(rows, dtype=np.float64).reshape(steps, 4)
     norms = np.array([values[0] for values, _ in pairs])
-    return History(losses, np.array(along), norms, rates[:steps], *found.T)
+    return History(losses.copy(), np.array(along), norms, rates[:steps].copy(), *found.T)
 
 
 def _rises(before: Array, after: Array, factor: float) -> NDArray[np.bool_]:

@@ -100,6 +100,7 @@ class Network:
             raise ValueError(f"widths must hold at least two numbers, got {self.widths!r}")
         for k, width in enumerate(self.widths):
             _validate.integer(f"widths[{k}]", width, least=1)
+        object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
         _validate.number("bias", self.bias)
         self.activation.first("training")
 
@@ -153,9 +154,9 @@ class Network:
         Parameters
         ----------
         parameters : array_like, shape (p,)
-            As for :meth:`layers`.
+            As for :meth:`layers`. The pullback keeps them by reference.
         x : array_like, shape (n, n_0)
-            Inputs, one in each row.
+            Inputs, one in each row. Kept likewise.
 
         Returns
         -------

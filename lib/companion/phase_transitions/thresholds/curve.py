@@ -391,7 +391,7 @@ def _grid(sample_ratios: ArrayLike) -> Array:
     grid = _validate.increasing("sample_ratios", sample_ratios)
     if grid.size < 3 or grid[0] <= 0:
         raise ValueError(f"sample_ratios must be at least three positive numbers, got {grid}")
-    return grid
+    return _validate.frozen(grid)
 
 
 def _seed(rng: RNG) -> np.random.SeedSequence:

@@ -74,7 +74,7 @@ def null_branch_curve(
     FloatingPointError
         If gradient descent diverges.
     """
-    grid = _validate.increasing("sample_ratios", sample_ratios)
+    grid = _validate.frozen(_validate.increasing("sample_ratios", sample_ratios))
     if grid.size < 3 or grid[0] <= 0:
         raise ValueError(f"sample_ratios must be at least three positive numbers, got {grid}")
     basis = hard_basis(problem, hard)

@@ -105,7 +105,7 @@ def passages(
     rng = _validate.generator("rng", rng)
     size = _validate.positive("c_delta", c_delta)
     total = _validate.integer("most", most, least=1)
-    marks = _validate.finite("levels", levels, shape=(None,))
+    marks = _validate.frozen(_validate.finite("levels", levels, shape=(None,)))
     if marks.size:
         marks = _validate.increasing("levels", marks)
         if marks[0] == 0 or marks[-1] >= 1:

@@ -124,7 +124,7 @@ class Target:
         ValueError
             If the columns are not orthonormal.
         """
-        turn = orthonormal("basis", basis, rows=self.k)
+        turn = _validate.frozen(orthonormal("basis", basis, rows=self.k))
         if turn.shape[1] != self.k:
             raise ValueError(f"basis must have shape ({self.k}, {self.k}), got {turn.shape}")
         gradient = self.gradient
