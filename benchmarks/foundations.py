@@ -10,7 +10,7 @@ import numpy as np
 from common import Row, best, row, seconds
 from threadpoolctl import threadpool_limits
 
-from companion.foundations.double_descent import LinearModel, draw_gaussian_risk
+from companion.foundations.double_descent.risk import LinearModel, draw_gaussian_risk
 from traindyn._types import Array
 
 GROUP = "Double descent"

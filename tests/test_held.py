@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from companion.alignment.xor_alignment import escape
-from companion.foundations.double_descent import LinearModel
+from companion.foundations.double_descent.risk import LinearModel
 from companion.sample_complexity.information_exponent.links import line_rule
 from traindyn import _validate
 from traindyn.deep import fully_connected

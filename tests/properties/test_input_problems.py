@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.xor_alignment import escape
-from companion.foundations.double_descent import LinearModel
+from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
 from companion.foundations.interpolation import pointwise, smoothing
 from companion.sample_complexity import information_exponent as single_index
@@ -473,7 +473,7 @@ VOCABULARY = {
     "companion.effective_dynamics.pca": _spiked,
     "companion.sample_complexity.alignment": _two_layer,
     "companion.sample_complexity.effective_dynamics": _spiked,
-    "companion.foundations.double_descent": _ridgeless,
+    "companion.foundations.double_descent.risk": _ridgeless,
     "companion.foundations": _regression,
     "companion.phase_transitions": _multi_index,
     "companion.sample_complexity": _single_index,
@@ -493,7 +493,7 @@ CASES = collect(
         "companion.effective_dynamics.binary_mixture.ring",
         "companion.effective_dynamics.pca",
         "companion.effective_dynamics.xor_mixture",
-        "companion.foundations.double_descent",
+        "companion.foundations.double_descent.risk",
         "companion.sample_complexity.alignment",
         "companion.sample_complexity.effective_dynamics.printed",
         "companion.sample_complexity.information_exponent.links",

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.alignment.xor_rank import counting
-from companion.foundations.double_descent import LinearModel
+from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias.margin import max_margin
 from companion.sample_complexity.information_exponent import links
 from traindyn import diffusion, gaussian, linalg, relu

@@ -1,6 +1,6 @@
 """Ridgeless least squares on Gaussian inputs: mean of bias and variance at finite size.
 
-Other inputs, the limit and the best ridge are in :mod:`companion.foundations.double_descent`.
+Other inputs, the limit and the best ridge are in :mod:`companion.foundations.double_descent.risk`.
 """
 
 from __future__ import annotations

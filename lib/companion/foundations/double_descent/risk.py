@@ -67,7 +67,7 @@ def minimum_norm(inputs: ArrayLike, targets: ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from companion.foundations.double_descent import minimum_norm
+    >>> from companion.foundations.double_descent.risk import minimum_norm
     >>> minimum_norm([[1.0, 1.0]], [2.0]).round(12)
     array([1., 1.])
     """
@@ -118,7 +118,7 @@ class LinearModel:
     Examples
     --------
     >>> import numpy as np
-    >>> from companion.foundations.double_descent import LinearModel
+    >>> from companion.foundations.double_descent.risk import LinearModel
     >>> model = LinearModel(np.ones(4) / 2, noise=0.25)
     >>> x, y = model.sample(2, rng=1)
     >>> model.conditional_risk(x).bias < 1
@@ -334,7 +334,7 @@ def isotropic_risk(
 
     Examples
     --------
-    >>> from companion.foundations.double_descent import isotropic_risk
+    >>> from companion.foundations.double_descent.risk import isotropic_risk
     >>> risk = isotropic_risk([0.5, 1.0, 2.0], signal=1.0, noise=0.25)
     >>> risk.bias, risk.variance
     (array([0. , 0. , 0.5]), array([0.25,  inf, 0.25]))
@@ -393,7 +393,7 @@ def scaled_variance(
 
     Examples
     --------
-    >>> from companion.foundations.double_descent import scaled_variance
+    >>> from companion.foundations.double_descent.risk import scaled_variance
     >>> round(scaled_variance(0.5, [0.5, 1.5], noise=1.0), 6)  # 2 / sqrt(3), in place of 1
     1.154701
     >>> round(scaled_variance(2.0, [0.5, 1.5], noise=1.0), 6)  # 4 / 3, in place of 1
@@ -451,7 +451,7 @@ def draw_gaussian_risk(
 
     Examples
     --------
-    >>> from companion.foundations.double_descent import draw_gaussian_risk
+    >>> from companion.foundations.double_descent.risk import draw_gaussian_risk
     >>> risk = draw_gaussian_risk(200, 400, 1000, signal=1.0, noise=0.25, rng=1)
     >>> risk.bias.mean().round(2), risk.variance.mean().round(2)
     (np.float64(0.5), np.float64(0.25))
@@ -521,7 +521,7 @@ def optimal_ridge_risk(ratio: ArrayLike, *, signal: float, noise: float) -> Any:
 
     Examples
     --------
-    >>> from companion.foundations.double_descent import optimal_ridge_risk
+    >>> from companion.foundations.double_descent.risk import optimal_ridge_risk
     >>> optimal_ridge_risk([0.5, 1.0, 2.0], signal=1.0, noise=0.25).round(4)
     array([0.1754, 0.3904, 0.6404])
     """

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import ks_2samp
 
-from companion.foundations.double_descent import (
+from companion.foundations.double_descent.risk import (
     LinearModel,
     best_ratio,
     draw_gaussian_risk,

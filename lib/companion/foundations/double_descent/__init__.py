@@ -1,0 +1,1 @@
+"""What the chapter *Double descent* needs: risks of least squares, and their power laws."""
