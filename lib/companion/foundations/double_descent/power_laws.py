@@ -119,7 +119,9 @@ class PowerLaw:
         return Exponents(ridgeless, best, min(b - 1, a), min((b - 1) / a, 2 - 1 / a))
 
     def effective_ridge(self, n: float, ridge: float = 0.0) -> float:
-        r"""Ridge :math:`\kappa` with :math:`\operatorname{tr}\Sigma(\Sigma+\kappa)^{-1} = n - nz/\kappa`.
+        r"""Ridge on the covariance that acts like a ridge on the sample covariance.
+
+        The root of :math:`\kappa = z + \frac\kappa n \operatorname{tr}\Sigma(\Sigma+\kappa)^{-1}`.
 
         Parameters
         ----------
@@ -133,7 +135,7 @@ class PowerLaw:
             raise ValueError(f"n must be below modes = {self.modes} without ridge, got {count:g}")
 
         def excess(log: float) -> float:
-            kappa = np.exp(log)
+            kappa = float(np.exp(log))
             return self._freedom(kappa, 1) + count * z / kappa - count
 
         # Above: every mode adds less than its eigenvalue over the ridge.
@@ -344,7 +346,8 @@ class PowerLaw:
         and :math:`|F| = \sum_t F(t)` (its analytic continuation for :math:`u < 1`) its Laplace
         transform gives
 
-        .. math:: \rho \approx \frac{f t^{-u}}{1 - \|K\|} + \frac{|F|\, k\, t^{-1-r}}{(1 - \|K\|)^2} ,
+        .. math:: \rho \approx \frac{f t^{-u}}{1 - \|K\|}
+                  + \frac{|F|\, k\, t^{-1-r}}{(1 - \|K\|)^2} ,
 
         and, with :math:`g = k\, \Gamma(1 - r) / r(1 - \|K\|)`, the corrections
         :math:`(-g)^j f \Gamma(1 - u) t^{-u-jr} / \Gamma(1 - u - jr) (1 - \|K\|)` for
@@ -421,7 +424,7 @@ class PowerLaw:
         return kappa
 
     def _two(self, power: int, kappa: Array) -> Array:
-        """Both leading terms of the sum over the modes; its formula is in the module's docstring."""
+        """Both leading terms of the sum over the modes; its formula heads this module."""
         a, b = self.decay, self.source
         u = (b - 1) / a
         self._off_poles(power, u)

@@ -29,7 +29,9 @@ def test_limits_of_finitely_many_modes_are_those_of_the_covariance(ridge: float)
 
 def test_infinitely_many_modes_are_the_limit_of_many() -> None:
     """The remainder of a sum with the exponent three falls like the square of their number."""
-    few, more, all_ = (PowerLaw(3.0, 3.5, modes).limit_risk(20.5).bias for modes in (2000, 8000, None))
+    few, more, all_ = (
+        PowerLaw(3.0, 3.5, modes).limit_risk(20.5).bias for modes in (2000, 8000, None)
+    )
     assert abs(more / all_ - 1) < 1e-5
     assert abs(few / all_ - 1) > 8 * abs(more / all_ - 1)
 
@@ -108,7 +110,11 @@ def test_draws_are_the_risks_of_regression() -> None:
 
 def test_bad_exponents_and_steps_are_refused() -> None:
     """The message names what is wrong."""
-    for arguments, name in (((1.0, 2.0), "decay"), ((2.0, 1.0), "source"), ((2.0, 2.0, 0), "modes")):
+    for arguments, name in (
+        ((1.0, 2.0), "decay"),
+        ((2.0, 1.0), "source"),
+        ((2.0, 2.0, 0), "modes"),
+    ):
         with pytest.raises(ValueError, match=name):
             PowerLaw(*arguments)  # type: ignore[arg-type]
     law = PowerLaw(2.0, 5.0)
