@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.xor_alignment import escape
+from companion.effective_dynamics.batches_and_momentum import HeavyBall
 from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
 from companion.foundations.interpolation import pointwise, smoothing
@@ -299,10 +300,51 @@ def _reduced(words: dict[str, Any]) -> Any:
     return problem, {"state": problem.reduced_state(words["statistics"])}
 
 
+def _batches() -> dict[str, Any]:
+    """Return matrix PCA without ridge, which the largest stable step is about."""
+    problem = spiked.SpikedTensor(order=2, dimension=6, signal=2.0)
+    return {
+        "problem": problem,
+        "statistics": spiked.Statistics(np.array(0.4), np.array(0.7)),
+        "start": spiked.Statistics(np.array(0.4), np.array(0.7)),
+        "times": [0.0, 0.01],
+        "step_size": 0.01,
+        "batch": 3,
+        "momentum": 0.5,
+        "replicas": 2,
+        "ratio": 0.3,
+        "rng": 1,
+    }
+
+
+def _heavy() -> tuple[HeavyBall, dict[str, Any]]:
+    """Return SGD with batches and momentum, and what its methods take."""
+    words = _batches()
+    heavy = HeavyBall(words["problem"], batch=3, momentum=0.5)
+    point = heavy.initial(rng=1)
+    return heavy, {"point": point, "statistics": words["statistics"], "rng": 1}
+
+
+def _of_heavy(*names: str) -> tuple[HeavyBall, dict[str, Any]]:
+    heavy, words = _heavy()
+    return heavy, {name: words[name] for name in names}
+
+
 EXAMPLES: dict[str, Any] = {
     "problems.k_gmm.mixture.KGaussianMixture.reduced_statistics": lambda: _reduced(_k_gmm()),
     "problems.projection_model.ProjectionModel.reduced_statistics": lambda: _reduced(_projection()),
     "problems.two_layer.mixture.TwoLayerMixture.reduced_statistics": lambda: _reduced(_two_layer()),
+    "companion.effective_dynamics.batches_and_momentum.HeavyBall.rest": lambda: (
+        _heavy()[0],
+        {"point": _batches()["problem"].initial(rng=1)},
+    ),
+    "companion.effective_dynamics.batches_and_momentum.HeavyBall.place": lambda: _of_heavy(
+        "statistics"
+    ),
+    "companion.effective_dynamics.batches_and_momentum.HeavyBall.initial": lambda: _of_heavy("rng"),
+    "companion.effective_dynamics.batches_and_momentum.HeavyBall.statistics": lambda: _of_heavy(
+        "point"
+    ),
     "companion.alignment.xor_population_matrices.distance.network_distance": _xor,
     "companion.alignment.training_dynamics.dynamics.volatility": _volatile,
     "companion.alignment.population_matrices.direct_block": lambda: _direct(
@@ -470,6 +512,7 @@ VOCABULARY = {
     "companion.alignment.training_dynamics": _k_gmm,
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
+    "companion.effective_dynamics.batches_and_momentum": _batches,
     "companion.effective_dynamics.pca": _spiked,
     "companion.sample_complexity.alignment": _two_layer,
     "companion.sample_complexity.effective_dynamics": _spiked,
@@ -487,6 +530,7 @@ CASES = collect(
         "companion.alignment.xor_alignment.escape",
         "companion.alignment.xor_alignment.start",
         "companion.alignment.xor_population_matrices",
+        "companion.effective_dynamics.batches_and_momentum",
         "companion.effective_dynamics.binary_mixture.origin",
         "companion.effective_dynamics.binary_mixture.preactivation",
         "companion.effective_dynamics.binary_mixture.printed",
