@@ -80,7 +80,7 @@ def test_factor_form_has_the_same_coefficients():
 @pytest.mark.parametrize(
     ("matrix", "noise", "said"),
     [
-        (-1.0, 1e308, "up to 1, of noise up to 1e\\+308"),
+        (1.0, 1e308, "up to 1, of noise up to 1e\\+308"),
         (1e3, 1.0, "up to 1e\\+03"),
         (-1e200, 1.0, "up to"),
     ],
@@ -89,6 +89,13 @@ def test_what_is_beyond_the_numbers_is_told(matrix, noise, said):
     """It was NaN, or an error of Python."""
     with pytest.raises(FloatingPointError, match=f"^matrix, noise and times must .* matrix {said}"):
         van_loan(matrix * np.eye(2), noise * np.eye(2), np.array([1.0, 2.0]))
+
+
+def test_noise_near_the_largest_number_keeps_its_digits():
+    """It was refused, though the covariance is a number."""
+    _, covariances = van_loan(-np.eye(2), 1e308 * np.eye(2), np.array([1.0, 2.0]))
+    expected = -np.expm1([-2.0, -4.0]) / 2
+    np.testing.assert_allclose(covariances[:, 0, 0] / 1e308, expected, rtol=1e-14)
 
 
 def test_bad_requests_are_named():

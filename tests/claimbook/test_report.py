@@ -115,7 +115,7 @@ def test_pages_work_in_a_browser(site, browser):
     page.goto(chosen)
     assert visible.count() == 1 and page.input_value("input[name=words]") == "FIGURE time"
     page.click("button[type=reset]")
-    page.wait_for_function("!location.search")
+    page.wait_for_url(lambda address: "?" not in address)
     assert visible.count() == 0 and count.inner_text() == "4 of 4 claims"
     # A choice that does not exist chooses nothing.
     page.goto(f"{url}?verdict=likely")
@@ -141,7 +141,7 @@ def test_pages_work_in_a_browser(site, browser):
     assert groups.all_inner_texts() == ["alignment/alignment 1 of 3 claims"]
     assert page.url.endswith("?source=OWN&order=chapter")
     page.click("button[type=reset]")
-    page.wait_for_function("!location.search")
+    page.wait_for_url(lambda address: "?" not in address)
     assert groups.all_inner_texts() == [
         "BGHJ A paper with x in its title 3 claims",
         "OWN 1 claim",
@@ -234,7 +234,7 @@ def test_map_works_in_a_browser(site, browser):
     assert boxes.count() == 3 and page.input_value("select[name=focus]") == ""
     page.goto(f"{url}?focus=BGHJ-Theorem-2.3")
     page.click("#td-map-form button[type=reset]")
-    page.wait_for_function("!location.search")
+    page.wait_for_url(lambda address: "?" not in address)
     assert boxes.count() == 3
     # By keyboard to a box, and on to the card of its statement.
     page.focus("#td-map-form button")
