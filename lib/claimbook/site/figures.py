@@ -38,7 +38,7 @@ _SPECIFICATION = re.compile(r'<script type="application/json">(?P<data>.*?)</scr
 _PANELS = '<div class="traindyn-figure"'
 _COLOURS = 256  # of a picture: lines and areas of a few colours, and their smooth edges
 #: A picture in a notebook to be kept: what a column of JupyterLab shows, and fewer colours.
-_KEPT_WIDTH, _KEPT_COLOURS = 720, 64
+_KEPT_WIDTH, _KEPT_COLOURS = 640, 64
 
 
 @dataclass
