@@ -1,4 +1,4 @@
-"""How many odd inputs were tried and how many faults injected, over all tests of a session.
+"""How many odd inputs were tried and how many faults injected, over all tests of a run.
 
 A test counts what it tries with :func:`tried` and :func:`fault`. What was counted while a test ran
 goes along with its report, also from the workers of pytest-xdist, and the sum stands at the end of
