@@ -34,7 +34,7 @@ BROWSER_OPTIONS = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count odd inputs and injected faults."""
+    """Count odd calls and injected faults."""
     config.pluginmanager.register(Tally(), "tally")
 
 

@@ -1,4 +1,7 @@
-"""How many odd inputs were tried and how many faults injected, over all tests of a run.
+"""How many odd calls were tried and how many faults injected, over all tests of a run.
+
+An odd call has a bad argument, or a valid one in a form that few have tried: shared, in another
+layout or unit, or in several threads at once.
 
 A test counts what it tries with :func:`tried` and :func:`fault`. What was counted while a test ran
 goes along with its report, also from the workers of pytest-xdist, and the sum stands at the end of
@@ -20,7 +23,7 @@ _counts: Counter[str] = Counter()
 
 
 def tried(outcome: str) -> None:
-    """Count an odd input that was `accepted`, `refused` by name, or did anything else."""
+    """Count an odd call that was `accepted`, `refused` by name, or did anything else."""
     if outcome not in ("accepted", "refused", "else"):
         raise ValueError(f"outcome must be accepted, refused or else, got {outcome!r}")
     _counts[outcome] += 1
@@ -62,7 +65,7 @@ class Tally:
         outcomes = [self.sum[each] for each in ("accepted", "refused", "else")]
         other = f"; neither: {outcomes[2]}" if outcomes[2] else ""
         return (
-            f"odd inputs tried: {sum(outcomes)}; accepted: {outcomes[0]}; "
+            f"odd calls tried: {sum(outcomes)}; accepted: {outcomes[0]}; "
             f"refused by name: {outcomes[1]}{other}; "
             f"faults injected: {self.sum['faults']}, by {self.sum['tests with faults']} tests"
         )

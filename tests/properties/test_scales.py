@@ -1,4 +1,4 @@
-"""Other units: powers of two far apart change a result exactly as they must, or are refused.
+"""Other units: powers of two far apart change a result exactly as they must.
 
 Multiplying by a power of two changes no digit, so that what is homogeneous comes out in the new
 unit to the last bit. A threshold that is not relative, an overflow of a square or a tolerance in
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tally
-from harness import in_library
 
 from claimbook import Control, mean_equals
 from companion.catapults.optimisers import references
@@ -201,15 +200,10 @@ EXPONENTS = (-500, -300, -100, -30, 30, 100, 300, 500)
 
 
 def departures(unit: Unit, exponent: int) -> Iterator[str]:
-    """Yield what is found at a scale and should be another number; a refusal is none."""
-    try:
-        found = unit.call(2.0**exponent)
-    except (ValueError, FloatingPointError) as error:
-        assert in_library(error), error
-        tally.tried("refused")
-        return
+    """Yield what is found at a scale and should be another number."""
+    found = zip(unit.call(2.0**exponent), unit.call(1.0), strict=True)
     tally.tried("accepted")
-    for index, ((seen, power), (ordinary, _)) in enumerate(zip(found, unit.call(1.0), strict=True)):
+    for index, ((seen, power), (ordinary, _)) in enumerate(found):
         wanted = np.ldexp(np.asarray(ordinary, dtype=np.float64), power * exponent)
         allowed = unit.rtol * np.abs(wanted).max(initial=0.0)
         if not (np.shape(seen) == wanted.shape and np.all(np.abs(seen - wanted) <= allowed)):
@@ -220,7 +214,7 @@ def departures(unit: Unit, exponent: int) -> Iterator[str]:
 @pytest.mark.parametrize("exponent", EXPONENTS)
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_units_change_no_digit(unit: Unit, exponent: int) -> None:
-    """Or the scale is refused; no number is wrong without a word."""
+    """A function could have a floor of its own, or lose digits where numbers are large."""
     assert list(departures(unit, exponent)) == []
 
 
