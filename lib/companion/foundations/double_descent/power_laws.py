@@ -43,10 +43,10 @@ from traindyn.problems.ridgeless import Risk
 
 __all__ = ["Draw", "Exponents", "PowerLaw", "draw_risks"]
 
+#: Modes that are summed one by one; the midpoint rule beyond errs by 1e-7 of the summand there.
 _EXACT = 512
-"""Modes that are summed one by one; the midpoint rule beyond errs by 1e-7 of the summand there."""
+#: Smallest exponents, for which the integral beyond already spans 500 units of the logarithm.
 _LEAST = 1.05
-"""Smallest exponents, for which the integral beyond already spans 500 units of the logarithm."""
 
 
 class Exponents(NamedTuple):
