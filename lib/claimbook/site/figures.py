@@ -2,9 +2,9 @@
 
 An executed chapter holds its pictures, in both themes, inside its own text; a page that did the
 same would weigh ten megabytes. When the site is staged each picture becomes a file, and its output
-a figure with a number, the caption, the number that the source gives it, and links to what the
-notebook keeps of each panel: all pictures for print (``svg``, ``pdf``) in one archive, and the data
-of each panel (``csv``).
+a figure with a number, the caption, the number that the source gives it, and a link to an archive
+of what the notebook keeps of each panel: the picture for print (``svg``, ``pdf``) and the numbers
+drawn (``csv``).
 """
 
 from __future__ import annotations
@@ -67,22 +67,6 @@ class Shown:
     def place(self) -> str:
         """Its place on the page."""
         return parts.anchor("figure", self.label)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a reader may keep of a figure.
-
-    Attributes
-    ----------
-    pictures : str
-        Address of an archive with each panel for print.
-    data : list of str
-        For each panel the address of the numbers drawn.
-    """
-
-    pictures: str
-    data: list[str]
 
 
 def put(notebook: Any, chapter: str, static: Path, claims: Iterable[Entry]) -> dict[str, Shown]:
@@ -204,23 +188,23 @@ def _outputs(notebook: Any) -> Iterator[tuple[Any, Mapping[str, str]]]:
                 yield output, entry
 
 
-def _keep(panels: Iterable[Mapping[str, str]], chapter: str, figure: Shown, static: Path) -> Kept:
-    """Write what a notebook keeps of each panel."""
+def _keep(panels: Iterable[Mapping[str, str]], chapter: str, figure: Shown, static: Path) -> str:
+    """Write what a notebook keeps of each panel to an archive and return its address."""
     buffer = io.BytesIO()
-    data = []
     with zipfile.ZipFile(buffer, "w") as archive:
         for number, panel in enumerate(panels, start=1):
-            name = _name(chapter, figure, number)
-            pictures = {"svg": panel["svg"].encode(), "pdf": base64.b64decode(panel["pdf"])}
-            for kind, content in pictures.items():
+            contents = {
+                "svg": panel["svg"].encode(),
+                "pdf": base64.b64decode(panel["pdf"]),
+                "csv": _filled(panel["csv"]).encode(),
+            }
+            for kind, content in contents.items():
                 # An entry without a time: the same figure gives the same archive.
-                entry = zipfile.ZipInfo(f"{name}.{kind}")
+                entry = zipfile.ZipInfo(f"{_name(chapter, figure, number)}.{kind}")
                 archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
-            write(static / FOLDER / f"{name}.csv", _filled(panel["csv"]).encode())
-            data.append(_to(chapter, f"{name}.csv"))
     name = f"{_name(chapter, figure)}.zip"
     write(static / FOLDER / name, buffer.getvalue())
-    return Kept(_to(chapter, name), data)
+    return _to(chapter, name)
 
 
 def _filled(table: str) -> str:
