@@ -1,17 +1,21 @@
 """Random mutations: of errors nobody chose, how many do the checks and the tests notice?
 
-A change is drawn from all lines of the library that chapters reach, as many from each room: an
-operator exchanged, a sign dropped, a constant doubled, an exponent off by one half. The chapters
-that reach the line run against a copy of the library with the change, the shortest first, until a
-check notices; then the unit tests of the changed file run. Changes that change nothing are listed
-with the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked
-at a number there.
+A change is drawn from all definitions of the library that chapters reach, as many from each room:
+an operator exchanged, a sign dropped, a constant doubled, an exponent off by one half. The chapters
+that reach it run against a copy of the library with the change, the shortest first, until a check
+notices; then the unit tests of the changed file run. Changes that change nothing are listed with
+the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked at a
+number there. So is a statement that no chapter executes, although its definition is reached: it is
+told by an error put in its place. Formulas as printed in a source are left out: they are controls,
+which a check refuses also with another error, and their tests hold them against the source. Changes
+that have run on the same library and chapters are not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import re
@@ -35,8 +39,10 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 OUTSIDE = {
     "_cluster", "_validate", "conformance", "data", "figures", "interactive", "parallel",
 }  # fmt: skip
-#: Chapters that run for one change, at most.
+#: Chapters that execute a change and do not notice it, before it counts as missed.
 MOST = 3
+#: Outcome of a change in a statement that no chapter executes.
+IDLE = "idle"
 _EXCHANGED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 _SIGN = {ast.Add: r"\+", ast.Sub: "-", ast.Mult: r"\*", ast.Div: "/"}
 #: Arguments that name axes, shapes and orders, not quantities.
@@ -84,6 +90,22 @@ class Change:
         changed = text[: self.start] + self.new + text[self.end :]
         return Mutation(f"{self.file}:{self.line}", "", self.file, text, changed, self.kind)
 
+    def stopped(self, library: Path) -> Mutation:
+        """Return the library with an error in front of the statement that would be changed."""
+        text = (library / self.file).read_text(encoding="utf8")
+        lines = text.splitlines(keepends=True)
+        around = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.stmt)
+            and node.lineno <= self.line <= (node.end_lineno or node.lineno)
+            and not lines[node.lineno - 1].lstrip().startswith("elif")
+        ]
+        statement = max(around, key=lambda node: (node.lineno, node.col_offset))
+        place = statement.lineno - 1
+        lines.insert(place, f"{' ' * statement.col_offset}raise RuntimeError('executed')\n")
+        return Mutation(f"{self.file}:{self.line}", "", self.file, text, "".join(lines), self.kind)
+
 
 def _room(file: str) -> str:
     """Room of a file below ``lib``; those of single chapters are named by their part."""
@@ -95,7 +117,7 @@ def changes(reach: Reach, library: Path) -> Iterator[Change]:
     """Yield all changes of lines that some chapter reaches."""
     for name, module in reach.modules.items():
         file = module.path.relative_to(library).as_posix()
-        if file.startswith("claimbook/") or _room(file) in OUTSIDE:
+        if file.startswith("claimbook/") or module.path.stem == "printed" or _room(file) in OUTSIDE:
             continue
         text = module.path.read_text(encoding="utf8")
         starts = np.cumsum([0, *(len(line.encode()) for line in text.splitlines(keepends=True))])
@@ -215,17 +237,28 @@ def put_to_checks(
     -------
     outcome, said : str
     """
-    worst, said = slices.SURVIVED, ""
-    for name in sorted(change.chapters, key=lambda chapter: seconds.get(chapter, 0.0))[:MOST]:
+    worst, said, executed = IDLE, "", 0
+    for name in sorted(change.chapters, key=lambda chapter: seconds.get(chapter, 0.0)):
         claims = [claim.id for claim in registry.of_chapter(name)]
         chapter = registry.path.parent / f"{name}.md"
-        results = bench.run(chapter, claims, change.mutation(bench.library))
+
+        def run(mutation: Mutation, chapter: Path = chapter, claims: list[str] = claims) -> dict:
+            return bench.run(chapter, claims, mutation, first=True)
+
+        results = run(change.mutation(bench.library))
         caught = [claim for claim, one in results.items() if one.outcome == slices.CAUGHT]
         if caught:
             return slices.CAUGHT, f"{name}: {', '.join(caught)}"
         crashed = [one.said for one in results.values() if one.outcome == slices.CRASHED]
         if crashed:
             worst, said = slices.CRASHED, f"{name}: {crashed[0][-160:]}"
+        elif any(
+            one.outcome == slices.CRASHED for one in run(change.stopped(bench.library)).values()
+        ):
+            executed += 1
+            worst = slices.SURVIVED if worst == IDLE else worst
+        if executed == MOST:
+            break
     return worst, said
 
 
@@ -263,10 +296,19 @@ def _passes(bench: Bench, tests: Path) -> bool:
     return done.returncode == 0
 
 
+def _digest(root: Path) -> str:
+    """Digest of the library and of the chapters."""
+    files = [*(root / "lib").rglob("*.py"), *(root / "book").rglob("*.md")]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()[:16]
+
+
 def table(rows: list[dict[str, object]]) -> str:
     """Count outcomes by room."""
-    heads = ("room", "drawn", "equivalent", "by a check", "crashed", "missed", "by a test")
-    lines = ["".join(f"{head:>13s}" for head in heads)]
+    heads = (
+        "room", "drawn", "equivalent", "not executed",
+        "by a check", "crashed", "missed", "by a test",
+    )  # fmt: skip
+    lines = ["".join(f"{head:>14s}" for head in heads)]
     rooms = sorted({str(row["room"]) for row in rows})
     for room in [*rooms, "all"]:
         mine = [row for row in rows if room in ("all", row["room"])]
@@ -275,12 +317,13 @@ def table(rows: list[dict[str, object]]) -> str:
         numbers = (
             len(mine),
             checks["equivalent"],
+            checks[IDLE],
             checks[slices.CAUGHT],
             checks[slices.CRASHED],
             checks[slices.SURVIVED],
             tests[slices.CAUGHT],
         )
-        lines.append(f"{room:>13s}" + "".join(f"{number:13d}" for number in numbers))
+        lines.append(f"{room:>14s}" + "".join(f"{number:14d}" for number in numbers))
     return "\n".join(lines)
 
 
@@ -309,10 +352,18 @@ def main(arguments: list[str] | None = None) -> int:
     place = options.build / "bench-draw"
     place.mkdir(parents=True, exist_ok=True)
     bench = Bench(place.resolve(), library, profile="quick", seed=options.seed)
+    record = options.build / "draw.json"
+    before = json.loads(record.read_text(encoding="utf8")) if record.is_file() else []
+    state = _digest(ROOT)
+    known = {
+        (row["file"], row["was"], row["becomes"]): row for row in before if row["state"] == state
+    }
     rows: list[dict[str, object]] = []
     for change in chosen:
-        row: dict[str, object] = {**asdict(change), "room": change.room, "said": ""}
-        if (change.file, change.was, change.becomes) in same:
+        row: dict[str, object] = {**asdict(change), "room": change.room, "said": "", "state": state}
+        if (change.file, change.was, change.becomes) in known:
+            row |= known[change.file, change.was, change.becomes]
+        elif (change.file, change.was, change.becomes) in same:
             row |= {"checks": "equivalent", "tests": "equivalent"}
         else:
             row["checks"], row["said"] = put_to_checks(bench, change, registry, seconds)
@@ -320,9 +371,9 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append(row)
         print(f"{row['checks']:>10} {row['tests']:>10} {change.file}:{change.line} {change.kind}")
         print(f"{'':22}{change.was}\n{'':22}{change.becomes}\n{'':22}{row['said']}", flush=True)
-        (options.build / "draw.json").write_text(json.dumps(rows, indent=1), encoding="utf8")
+        record.write_text(json.dumps(rows, indent=1), encoding="utf8")
     print(table(rows))
-    counted = [row for row in rows if row["checks"] not in ("equivalent", slices.CRASHED)]
+    counted = [row for row in rows if row["checks"] in (slices.CAUGHT, slices.SURVIVED)]
     noticed = sum(row["checks"] == slices.CAUGHT for row in counted)
     print(f"mutation: checks notice {noticed} of {len(counted)} that do not crash")
     return 0

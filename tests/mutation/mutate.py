@@ -140,9 +140,17 @@ class Bench:
         self.imports = Imports(library)
 
     def run(
-        self, chapter: Path, claims: Sequence[str], mutation: Mutation | None = None
+        self,
+        chapter: Path,
+        claims: Sequence[str],
+        mutation: Mutation | None = None,
+        *,
+        first: bool = False,
     ) -> dict[str, Result]:
-        """Run what some claims of a chapter need, against the copy with one mutation or none."""
+        """Run what some claims of a chapter need, against the copy with one mutation or none.
+
+        The run ends with the ``first`` claim that is refused, if that is asked for.
+        """
         self._copy(mutation)
         task, result = self.folder / "task.json", self.folder / "result.json"
         result.unlink(missing_ok=True)
@@ -153,6 +161,7 @@ class Bench:
                     "statements": needed(_code(chapter), claims),
                     "claims": list(claims),
                     "parameters": self.parameters,
+                    "first": first,
                     "result": str(result),
                 }
             ),

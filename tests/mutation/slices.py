@@ -17,7 +17,11 @@ CAUGHT, SURVIVED, CRASHED = "caught", "survived", "crashed"
 
 
 def run(
-    statements: Iterable[str], claims: Iterable[str], parameters: Mapping[str, object]
+    statements: Iterable[str],
+    claims: Iterable[str],
+    parameters: Mapping[str, object],
+    *,
+    first: bool = False,
 ) -> dict[str, tuple[str, str]]:
     """Execute statements of a chapter in this process.
 
@@ -29,6 +33,8 @@ def run(
         Ids of the claims that count.
     parameters : mapping
         Values of ``profile`` and ``seed``; the cell that sets them is not to be executed.
+    first : bool
+        Whether the first claim that is refused, or the first crash, ends the run.
 
     Returns
     -------
@@ -54,12 +60,14 @@ def run(
             ids = {one for one in recorded(ast.parse(text).body[0]) if one in outcome}
             for claim in ids or outcome.keys() - module.__dict__[RECORDER].records.keys():
                 outcome[claim] = (kind, said)
+            if first:
+                return outcome
         except Exception as error:
             lost = outcome.keys() - getattr(module.__dict__.get(RECORDER), "records", {}).keys()
             for claim in lost:
                 if outcome[claim][0] != CAUGHT:
                     outcome[claim] = (CRASHED, f"{type(error).__name__}: {error}")
-            if not any(True for _ in recorded(ast.parse(text).body[0])):
+            if first or not any(True for _ in recorded(ast.parse(text).body[0])):
                 return outcome
         for claim in outcome.keys() & getattr(module.__dict__.get(RECORDER), "records", {}).keys():
             outcome[claim] = (SURVIVED, "")
@@ -69,5 +77,6 @@ def run(
 if __name__ == "__main__":
     task = json.loads(Path(sys.argv[1]).read_text(encoding="utf8"))
     os.chdir(task["folder"])
-    result = run(task["statements"], task["claims"], task["parameters"])
+    names = ("statements", "claims", "parameters")
+    result = run(*(task[name] for name in names), first=task["first"])
     Path(task["result"]).write_text(json.dumps(result), encoding="utf8")

@@ -66,8 +66,23 @@ def test_table_counts_each_outcome_once() -> None:
         {"room": "laws", "checks": "caught", "tests": "caught"},
         {"room": "laws", "checks": "crashed", "tests": "caught"},
         {"room": "dmft", "checks": "survived", "tests": "survived"},
+        {"room": "dmft", "checks": "idle", "tests": "caught"},
         {"room": "dmft", "checks": "equivalent", "tests": "equivalent"},
     ]
     lines = draw.table(rows).splitlines()
-    assert lines[1].split() == ["dmft", "2", "1", "0", "0", "1", "0"]
-    assert lines[-1].split() == ["all", "4", "1", "1", "1", "1", "2"]
+    assert lines[1].split() == ["dmft", "3", "1", "1", "0", "0", "1", "1"]
+    assert lines[-1].split() == ["all", "5", "1", "1", "1", "1", "1", "3"]
+
+
+@pytest.mark.nightly
+def test_an_error_stands_in_front_of_the_changed_statement(changes: list[draw.Change]) -> None:
+    """Whether a chapter executes a statement is told by an error in its place: it must be one."""
+    rng = np.random.default_rng(3)
+    for index in rng.choice(len(changes), 60, replace=False):
+        change = changes[index]
+        stopped = change.stopped(LIBRARY)
+        added = stopped.new.splitlines()
+        (place,) = [k for k, line in enumerate(added) if "RuntimeError('executed')" in line]
+        assert ast.parse(stopped.new)
+        assert place <= change.line - 1
+        assert added[:place] + added[place + 1 :] == stopped.old.splitlines()
