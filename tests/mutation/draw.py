@@ -245,6 +245,10 @@ def put_to_checks(
         def run(mutation: Mutation, chapter: Path = chapter, claims: list[str] = claims) -> dict:
             return bench.run(chapter, claims, mutation, first=True)
 
+        stopped = run(change.stopped(bench.library)).values()
+        if all(one.outcome == slices.SURVIVED for one in stopped):
+            continue
+        executed += 1
         results = run(change.mutation(bench.library))
         caught = [claim for claim, one in results.items() if one.outcome == slices.CAUGHT]
         if caught:
@@ -252,11 +256,8 @@ def put_to_checks(
         crashed = [one.said for one in results.values() if one.outcome == slices.CRASHED]
         if crashed:
             worst, said = slices.CRASHED, f"{name}: {crashed[0][-160:]}"
-        elif any(
-            one.outcome == slices.CRASHED for one in run(change.stopped(bench.library)).values()
-        ):
-            executed += 1
-            worst = slices.SURVIVED if worst == IDLE else worst
+        elif worst == IDLE:
+            worst = slices.SURVIVED
         if executed == MOST:
             break
     return worst, said
