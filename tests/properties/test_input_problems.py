@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from hypothesis import strategies as st
 from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.xor_alignment import escape
 from companion.effective_dynamics.batches_and_momentum import HeavyBall
+from companion.effective_dynamics.other_inputs.images import Resampled
+from companion.effective_dynamics.other_inputs.laws import Law
+from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
+from companion.effective_dynamics.other_inputs.mixture import (
+    Mixture,
+    PairedMixture,
+    PairStatistics,
+    Weights,
+)
 from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
 from companion.foundations.interpolation import pointwise, smoothing
@@ -330,7 +340,80 @@ def _of_heavy(*names: str) -> tuple[HeavyBall, dict[str, Any]]:
     return heavy, {name: words[name] for name in names}
 
 
+def _other_inputs() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Return the problems with other inputs, and what their methods take."""
+    spread, here = np.full(30, 30**-0.5), spiked.Statistics(np.array(0.4), np.array(0.7))
+    pairs = np.tile([1.0, 0.3], 20) / np.sqrt(1.09 * 20)
+    parts = PairStatistics(np.array([0.4, 0.3]), np.array([0.7, 0.2]))
+    rows = np.random.default_rng(0).normal(size=(12, 3))
+    words = {"rng": 1, "c_delta": 0.5, "times": [0.0, 0.2], "step_size": 0.1, "order": 9}
+    found = {
+        "laws.Law": (Law("sparse", 0.2), None, None),
+        "mixture.Mixture": (Mixture(spread), here, np.linspace(0, 1, 30)),
+        "mixture.PairedMixture": (PairedMixture(pairs), parts, np.linspace(0, 1, 40)),
+        "matrix.SpikedMatrix": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
+        "images.Resampled": (Resampled(rows, np.tile([1.0, -1.0], 6)), None, np.ones(3)),
+    }
+    return {
+        name: (problem, {**words, "statistics": statistics, "point": w is not None and Weights(w)})
+        for name, (problem, statistics, w) in found.items()
+    }
+
+
+def _of_other_inputs(name: str, *names: str) -> tuple[Any, dict[str, Any]]:
+    problem, words = _other_inputs()[name]
+    return problem, {each: words[each] for each in names}
+
+
+def _clouds() -> dict[str, Any]:
+    """Return two small classes of inputs, and pictures of four pixels on a side."""
+    return {
+        "inputs": np.random.default_rng(0).normal(size=(12, 16)),
+        "labels": np.tile([0, 1], 6),
+        "side": 4,
+        "components": 2,
+    }
+
+
+_OTHER = {
+    "laws.Law": {"nodes": ("order",)},
+    "mixture.Mixture": {
+        "initial": ("rng",),
+        "place": ("statistics", "rng"),
+        "statistics": ("point",),
+        "drift": ("statistics", "c_delta"),
+        "volatility": ("statistics", "c_delta"),
+    },
+    "mixture.PairedMixture": {
+        "initial": ("rng",),
+        "place": ("statistics", "rng"),
+        "statistics": ("point",),
+        "drift": ("statistics", "c_delta"),
+    },
+    "matrix.SpikedMatrix": {
+        "initial": ("rng",),
+        "place": ("statistics", "rng"),
+        "statistics": ("point",),
+    },
+    "images.Resampled": {
+        "initial": ("rng",),
+        "statistics": ("point",),
+        "follow": ("times", "step_size"),
+    },
+}
+
 EXAMPLES: dict[str, Any] = {
+    "companion.effective_dynamics.other_inputs.images.Resampled": lambda: {
+        "inputs": _clouds()["inputs"],
+        "signs": np.tile([1.0, -1.0], 6),
+    },
+    **{
+        f"companion.effective_dynamics.other_inputs.{kind}.{method}": partial(
+            _of_other_inputs, kind, *names
+        )
+        for kind, methods in _OTHER.items()
+        for method, names in methods.items()
+    },
     "problems.k_gmm.mixture.KGaussianMixture.reduced_statistics": lambda: _reduced(_k_gmm()),
     "problems.projection_model.ProjectionModel.reduced_statistics": lambda: _reduced(_projection()),
     "problems.two_layer.mixture.TwoLayerMixture.reduced_statistics": lambda: _reduced(_two_layer()),
@@ -513,6 +596,7 @@ VOCABULARY = {
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
     "companion.effective_dynamics.batches_and_momentum": _batches,
+    "companion.effective_dynamics.other_inputs": _clouds,
     "companion.effective_dynamics.pca": _spiked,
     "companion.sample_complexity.alignment": _two_layer,
     "companion.sample_complexity.effective_dynamics": _spiked,
@@ -535,6 +619,7 @@ CASES = collect(
         "companion.effective_dynamics.binary_mixture.preactivation",
         "companion.effective_dynamics.binary_mixture.printed",
         "companion.effective_dynamics.binary_mixture.ring",
+        "companion.effective_dynamics.other_inputs",
         "companion.effective_dynamics.pca",
         "companion.effective_dynamics.xor_mixture",
         "companion.foundations.double_descent.risk",
