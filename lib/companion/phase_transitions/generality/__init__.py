@@ -1,0 +1,1 @@
+"""What the chapter *The threshold in the theorem's own generality* needs and no other."""
