@@ -35,6 +35,20 @@ EXAMPLES = {
         "weights": [-1.0, 0.5, 2.0], "coordinate": [1.5, 0.5, -1.0], "labels": [1.0, 0.2, 0.5],
         "sample_ratio": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
     },
+    "companion.phase_transitions.generality.beside.overlap_law_beside": lambda: {
+        "solution": _solution(), "hard": [[1.0]],
+    },
+    "companion.phase_transitions.generality.joint.joint_outlier": lambda: {
+        "weights": [[[-0.5]], [[0.5]], [[1.0]]], "features": [[1.5], [0.5], [-1.0]],
+        "sample_ratio": 2.0,
+    },
+    "companion.phase_transitions.generality.kernel.kernel_gradients": lambda: {
+        "inputs": [[1.0, 0.5], [-0.5, 1.0], [0.2, -1.0]], "labels": [1.0, 0.0, 0.5], "ridge": 0.1,
+    },
+    "companion.phase_transitions.generality.kernel.field_variance": lambda: {
+        "sample_ratio": 2.0, "ridge": 0.1,
+    },
+    "companion.phase_transitions.generality.start.small_start": lambda: {"problem": PROBLEM},
     "dmft.kernels.MeanField.hard_subspace": lambda: (
         _solution(), {"step": 1, "neuron": 0, "hard": [[1.0]], "side": "left", "replica": 0},
     ),
@@ -98,6 +112,10 @@ LENIENT = {
 CASES = collect(
     [
         "dmft",
+        "companion.phase_transitions.generality.beside",
+        "companion.phase_transitions.generality.joint",
+        "companion.phase_transitions.generality.kernel",
+        "companion.phase_transitions.generality.start",
         "companion.phase_transitions.grokking",
         "companion.phase_transitions.mean_field",
         "companion.phase_transitions.thresholds.bounds",

@@ -52,9 +52,7 @@ def overlap_law_beside(solution: MeanField, *, hard: ArrayLike | None = None) ->
 
     Examples
     --------
-    With as many samples as one likes, and a neuron that has learnt nothing yet, the first step
-    does not depend on the easy part of the label of a linear loss; here the law is that of one
-    hard direction:
+    One of the two directions of this target is hard:
 
     >>> from companion.phase_transitions.generality.beside import overlap_law_beside
     >>> from traindyn.dmft import solve

@@ -50,15 +50,15 @@ class JointOutlier(NamedTuple):
     statistic : float
         Largest eigenvalue of P at the lesser of zero and the edge: informative eigenvalues below
         both exist where it exceeds one.
-    value, overlap : float
+    value, overlap : float or None
         Lowest outlier left of the edge and its eigenvector's squared part on the hard directions;
-        NaN if there is none.
+        None if there is none.
     """
 
     edge: float
     statistic: float
-    value: float
-    overlap: float
+    value: float | None
+    overlap: float | None
 
 
 def joint_outlier(weights: ArrayLike, features: ArrayLike, sample_ratio: float) -> JointOutlier:
@@ -151,7 +151,7 @@ class _Curve:
         if edge.z > 0:
             end = self.root(known, lambda point: point.z)
         if self.top(edge) <= 1:
-            return JointOutlier(edge.z, self.top(end), np.nan, np.nan)
+            return JointOutlier(edge.z, self.top(end), None, None)
         outlier = self.root(known, lambda point: self.top(point) - 1)
         return JointOutlier(edge.z, self.top(end), outlier.z, self.overlap(outlier))
 
@@ -188,9 +188,7 @@ class _Curve:
             system[:-1, :-1] = moved - np.kron(inverse, inverse)
             system[:-1, -1] = eye.ravel()
             system[-1] = along
-            step = np.linalg.solve(
-                system, np.append(-residual.ravel(), trace - np.trace(alpha))
-            )
+            step = np.linalg.solve(system, np.append(-residual.ravel(), trace - np.trace(alpha)))
             change = step[:-1].reshape(m, m)
             alpha, z = alpha + (change + change.T) / 2, z + step[-1]
             if np.linalg.eigvalsh(alpha)[0] <= 0:

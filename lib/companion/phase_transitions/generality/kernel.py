@@ -25,6 +25,7 @@ where g is the mean of :math:`1 / (w + \lambda')` over the eigenvalues w of :mat
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ def kernel_gradients(inputs: ArrayLike, labels: ArrayLike, *, ridge: float) -> G
     inputs : array_like, shape (n, d)
         Of unit variance.
     labels : array_like, shape (n,)
+        Their mean is taken off.
     ridge : float
         Added to the kernel matrix, not negative.
 
@@ -112,7 +114,7 @@ def field_variance(sample_ratio: float, ridge: float) -> float:
     0.125
     """
     delta = _validate.positive("sample_ratio", sample_ratio)
-    shift = _validate.non_negative("ridge", ridge) + np.e - 2
+    shift = _validate.non_negative("ridge", ridge) + math.e - 2
     middle = shift + delta - 1
     g = (np.sqrt(middle**2 + 4 * shift) - middle) / (2 * shift)
     slope = -(g * g + g) / (2 * shift * g + middle)

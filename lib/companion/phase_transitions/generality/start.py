@@ -36,7 +36,7 @@ _ORDER, _STEP = 201, 1e-3
 
 
 class SmallStart(NamedTuple):
-    r"""The initial threshold for small norms, :math:`\delta^* = value + slope \rho^2 + \dots`
+    r"""The initial threshold for small norms, to second order in the norm.
 
     Attributes
     ----------
