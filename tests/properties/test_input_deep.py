@@ -247,6 +247,7 @@ CASES = collect(
     [
         "deep",
         "companion.catapults.optimisers.rules",
+        "companion.catapults.optimisers.stretches",
         "companion.catapults.sgd.transformer",
         "companion.lazy_training.beyond.graphs",
         "companion.lazy_training.beyond.spectrum",

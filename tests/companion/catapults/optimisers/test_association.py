@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from companion.catapults.optimisers.association import association
+from companion.catapults.optimisers.association import association, relabelled
 
 
 @pytest.mark.parametrize("increasing", [True, False])
@@ -71,3 +71,29 @@ def test_wrong_arguments(first, second, message):
     """Errors name the argument."""
     with pytest.raises(ValueError, match=message):
         association(first, second, increasing=True)
+
+
+def test_relabelled_is_an_exact_test_of_whole_columns():
+    """Against every order of the columns in turn, whatever the groups have in common."""
+    rng = np.random.default_rng(3)
+    x = np.arange(4) + 0.5 * rng.standard_normal((3, 4))
+    y = -np.arange(4) + 2 * rng.standard_normal((3, 4))
+    seen = association(x, y, increasing=False).tau
+    every = [association(x[:, list(o)], y, increasing=False).tau for o in permutations(range(4))]
+    assert relabelled(x, y, increasing=False) == int(np.sum(np.array(every) <= seen + 1e-12))
+    assert 1 < relabelled(x, y, increasing=False) < 24
+
+
+def test_more_groups_of_one_order_are_no_more_columns():
+    """Twenty groups with one order are one column order in six, whatever their joint p-value."""
+    y = np.tile([3.0, 2.0, 1.0], (20, 1))
+    assert relabelled(np.arange(3), y, increasing=False) == 1
+    assert association(np.arange(3), y, increasing=False).p_value < 1e-12
+
+
+def test_relabelled_refuses_many_columns():
+    """Nine columns have too many orders."""
+    with pytest.raises(ValueError, match="at most eight runs"):
+        relabelled(np.arange(9.0), np.arange(9.0), increasing=True)
+    with pytest.raises(ValueError, match="at least two runs"):
+        relabelled([1.0], [1.0], increasing=True)
