@@ -13,7 +13,7 @@ dropped and
 .. math:: H_j = \frac1n \sum_i a_j\, \ell'(y_i, f_i)\, \sigma''(u_{ij} + b_j)\, x_i x_i^T , \qquad
           \min_j \lambda_{\min}(H_j) \le \lambda_{\min}(H) \le \min_j \lambda_{\min}(H_j) + O(1/m)
 
-for a convex loss (MW, Block-diagonal approximation, low-lying eigenvalues). The sign of
+for a convex loss (MW, Block-diagonal approximation, lowest eigenvalue). The sign of
 :math:`a_j` is part of the block: without it, the lower edge of a block with :math:`a_j < 0` would
 be the upper one (MW, Sign of the output weight).
 """

@@ -45,7 +45,7 @@ def test_hessian_weights_are_second_derivatives(small_network, mean_loss):
 def test_block_weights_bound_the_spectrum_of_wide_networks():
     """min_j lambda_min(block) <= lambda_min(H) <= min_j lambda_min(block) + O(1/m).
 
-    This is the bound of MW, Block-diagonal approximation, low-lying eigenvalues.
+    This is the bound of MW, Block-diagonal approximation, lowest eigenvalue.
 
     Without the signs a_j (the printed blocks) the lower bound fails.
     """

@@ -213,13 +213,13 @@ class MultiIndex:
         return np.asarray(weights)
 
     def block_weights(self, preactivations: Array, labels: Array) -> Array:
-        """Weights that decide on low-lying eigenvalues, one neuron at a time.
+        """Weights that decide on the lowest eigenvalue, one neuron at a time.
 
         The Hessian's own for a single neuron. For several the positive semi-definite part,
         of order 1/m on vectors supported on one block, is dropped:
         ``a_j l'(y, f) sigma''(u_j + b_j)``; the smallest eigenvalue of the whole Hessian is
-        that of the lowest block up to O(1/m) (MW, Block-diagonal approximation, low-lying
-        eigenvalues).
+        that of the lowest block up to O(1/m) (MW, Block-diagonal approximation, lowest
+        eigenvalue).
 
         Parameters
         ----------
