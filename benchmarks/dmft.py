@@ -24,9 +24,9 @@ from numba import njit
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
-from companion.phase_transitions.thresholds.curve import threshold_curve
 from traindyn._types import Array
 from traindyn.dmft import MeanField, solve
+from traindyn.dmft.curve import threshold_curve
 from traindyn.laws import HardSubspace
 from traindyn.problems.multi_index import Data, MultiIndex
 from traindyn.sgd import full_batch

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.phase_transitions.thresholds.bounds import price
-from companion.phase_transitions.thresholds.curve import crossing, half_point
 from traindyn.dmft import solve
+from traindyn.dmft.curve import crossing, half_point
 from traindyn.problems.multi_index import MultiIndex
 
 few = settings(max_examples=8, derandomize=True, deadline=None)

@@ -77,22 +77,22 @@ EXAMPLES = {
     "dmft.stable.stable_threshold": lambda: {
         "problem": STEEP, "start": 6.2, "rule": RULE, "rtol": 1e-2,
     },
-    "companion.phase_transitions.thresholds.curve.crossing": lambda: {"sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
-    "companion.phase_transitions.thresholds.curve.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
-    "companion.phase_transitions.thresholds.curve.extrapolate": lambda: {
+    "dmft.curve.crossing": lambda: {"sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7]},
+    "dmft.curve.crossing_window": lambda: {"statistics": [0.5, 0.8, 1.2, 1.7]},
+    "dmft.curve.extrapolate": lambda: {
         "times": [1.0, 2.0, 4.0, 8.0, 16.0], "values": [3.0, 2.5, 2.25, 2.12, 2.06],
         "errors": [0.1, 0.1, 0.1, 0.1, 0.1],
     },
-    "companion.phase_transitions.thresholds.curve.half_point": lambda: {
+    "dmft.curve.half_point": lambda: {
         "sample_ratios": DELTAS, "successes": [1, 6, 14, 19], "trials": [20, 20, 20, 20],
     },
     "dmft.thresholds.initial_threshold": lambda: {
         "problem": PROBLEM, "neuron": 0, "hard": [[1.0]], "radius": 1.0, "rule": RULE,
     },
-    "companion.phase_transitions.thresholds.curve.local_crossing": lambda: {
+    "dmft.curve.local_crossing": lambda: {
         "sample_ratios": DELTAS, "statistics": [0.5, 0.8, 1.2, 1.7],
     },
-    "companion.phase_transitions.thresholds.curve.threshold_curve": lambda: {
+    "dmft.curve.threshold_curve": lambda: {
         "problem": PROBLEM, "steps": [0], "sample_ratios": [1.2, 1.7, 2.2], "step_size": 0.5, "rng": 0,
         "neuron": 0, "hard": [[1.0]], "paths": 256, "replicas": 1, "workers": 1,
     },
@@ -100,7 +100,7 @@ EXAMPLES = {
 REASONS = dict.fromkeys(
     (
         "dmft.kernels.MeanField", "dmft.overlap.OverlapLaw", "dmft.stable.StableLimit",
-        "companion.phase_transitions.thresholds.curve.Thresholds",
+        "dmft.curve.Thresholds",
     ),
     "a record of results",
 )  # fmt: skip
@@ -119,7 +119,6 @@ CASES = collect(
         "companion.phase_transitions.grokking",
         "companion.phase_transitions.mean_field",
         "companion.phase_transitions.thresholds.bounds",
-        "companion.phase_transitions.thresholds.curve",
     ],
     EXAMPLES,
     REASONS,

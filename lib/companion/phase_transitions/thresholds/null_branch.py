@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from companion.phase_transitions.thresholds.curve import Thresholds, crossing, crossing_window
 from traindyn import _validate
 from traindyn._types import RNG
+from traindyn.dmft.curve import Thresholds, crossing, crossing_window
 from traindyn.dmft.kernels import hard_basis
 from traindyn.gaussian import gauss_hermite
 from traindyn.laws import HardSubspace
@@ -56,7 +56,7 @@ def null_branch_curve(
     rng : int, SeedSequence or Generator
         Each replica has the same numbers at every ratio.
     neuron, hard
-        As for :func:`~companion.phase_transitions.thresholds.curve.threshold_curve`.
+        As for :func:`~traindyn.dmft.curve.threshold_curve`.
     replicas : int, default 8
         At least two.
     workers : int, optional

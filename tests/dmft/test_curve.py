@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.phase_transitions.thresholds.curve import (
+from traindyn.dmft.curve import (
     crossing,
     extrapolate,
     half_point,

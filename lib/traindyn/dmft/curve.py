@@ -162,7 +162,7 @@ def half_point(sample_ratios: ArrayLike, successes: ArrayLike, trials: ArrayLike
 
     Examples
     --------
-    >>> from companion.phase_transitions.thresholds.curve import half_point
+    >>> from traindyn.dmft.curve import half_point
     >>> found = half_point([4, 5, 6, 7], [1, 6, 14, 19], [20, 20, 20, 20])
     >>> print(f"{found.value:.2f} {found.error:.2f}")
     5.50 0.17
@@ -219,7 +219,7 @@ def crossing(sample_ratios: ArrayLike, statistics: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from companion.phase_transitions.thresholds.curve import crossing
+    >>> from traindyn.dmft.curve import crossing
     >>> round(crossing([1.0, 2.0, 3.0, 4.0], [0.5, 0.8, 1.2, 1.7]), 9)
     2.531128874
     """
@@ -281,7 +281,7 @@ def crossing_window(statistics: ArrayLike) -> slice:
 
     Examples
     --------
-    >>> from companion.phase_transitions.thresholds.curve import crossing_window
+    >>> from traindyn.dmft.curve import crossing_window
     >>> crossing_window([0.2, 0.5, 0.8, 1.1, 1.3, 1.4])
     slice(1, 5, None)
     """
