@@ -74,7 +74,7 @@ class Law:
 
     @property
     def code(self) -> tuple[int, float]:
-        """Number of the kind, and parameter, for :func:`draw`."""
+        """Number of the kind, and parameter, for the compiled ``draw``."""
         return _KINDS.index(self.kind), self.parameter
 
     @property

@@ -29,8 +29,8 @@ class SpikedMatrix:
     r"""Spiked matrices with any noise, all entries drawn at each step.
 
     Its gradient is linear in the noise, so that mean and covariance of a step are those of
-    :class:`traindyn.problems.SpikedTensor` of order two, and with them the limits of the same
-    statistics :math:`m = \langle x, v \rangle` and :math:`r_\perp^2 = \|x\|^2 - m^2`.
+    :class:`~traindyn.problems.spiked.tensor.SpikedTensor` of order two, and with them the limits of
+    the same statistics :math:`m = \langle x, v \rangle` and :math:`r_\perp^2 = \|x\|^2 - m^2`.
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ In the mean force on a hard direction the second shift has no effect,
           \frac{\partial F(t)}{\partial W(r)}\, E[s \mid y, z_E]\Big] = 0 ,
 
 as without hard overlaps W depends on s through (y, :math:`z_E`) alone. So x obeys the recursion of
-:func:`traindyn.dmft.overlap_law` with weights :math:`s s^T`, along the mean-field solution in which
-the easy directions are learnt (derived here).
+:func:`~traindyn.dmft.overlap.overlap_law` with weights :math:`s s^T`, along the mean-field solution
+in which the easy directions are learnt (derived here).
 """
 
 from __future__ import annotations
