@@ -183,9 +183,9 @@ def hermite_coefficients(
 ) -> Array:
     r"""Coefficients :math:`E[\sigma(\sqrt a z) h_k(z)]`, orthonormal :math:`h_k`, k below `count`.
 
-    MDL Assumption 2 of chapter 9 asks for those up to some :math:`k_0` to be non-zero. Of an odd
-    activation every second one vanishes; so it does, above the first, of a rectifier and its
-    smoothings.
+    The assumption on activations in MDL chapter 9 asks for those up to some :math:`k_0` to be
+    non-zero. Of an odd activation every second one vanishes; so it does, above the first, of a
+    rectifier and its smoothings.
 
     Parameters
     ----------

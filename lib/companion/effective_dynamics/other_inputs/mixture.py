@@ -308,7 +308,7 @@ class PairedMixture(_Clouds):
     >>> mean = np.tile([1.0, 0.0], 50) / np.sqrt(50)
     >>> here = PairStatistics(np.array([0.2, 0.3]), np.array([0.4, 0.6]))
     >>> pairs = PairedMixture(mean, correlation=0.0).drift(here, c_delta=1.0)
-    >>> plain = Mixture(mean).drift(Statistics(np.array(0.5), np.array(1.02)), c_delta=1.0)
+    >>> plain = Mixture(mean).drift(Statistics(np.array(0.5), np.array(1.01)), c_delta=1.0)
     >>> print(np.allclose(pairs.m.sum(), plain.m))
     True
     """

@@ -71,7 +71,7 @@ def small_start(problem: MultiIndex) -> SmallStart:
     >>> from traindyn.problems.multi_index import MultiIndex
     >>> found = small_start(MultiIndex())
     >>> print(f"{found.value:.3f} + {found.slope:.2f} rho^2")
-    0.881 + 0.36 rho^2
+    0.881 + 0.35 rho^2
     """
     if problem.width != 1 or problem.k != 1 or problem.target.noise:
         raise ValueError(
