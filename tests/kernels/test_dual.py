@@ -99,7 +99,7 @@ def test_zero_variance():
 
 
 def test_hermite_coefficients():
-    """Parseval, and which of them vanish: tanh and GELU both fail MDL Assumption 2 at k = 3."""
+    """Parseval, and which vanish: tanh and GELU fail the assumption of MDL chapter 9 at k = 3."""
     z = gauss_hermite(1, 60)
     for activation in (TANH, GELU):
         coefficients = hermite_coefficients(activation, 60, variance=0.4)
