@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.xor_alignment import escape
 from companion.effective_dynamics.batches_and_momentum import HeavyBall
+from companion.effective_dynamics.other_inputs.direction import Weights
 from companion.effective_dynamics.other_inputs.images import Resampled
 from companion.effective_dynamics.other_inputs.laws import Law
 from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
@@ -21,7 +22,6 @@ from companion.effective_dynamics.other_inputs.mixture import (
     Mixture,
     PairedMixture,
     PairStatistics,
-    Weights,
 )
 from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
@@ -351,7 +351,8 @@ def _other_inputs() -> dict[str, tuple[Any, dict[str, Any]]]:
         "laws.Law": (Law("sparse", 0.2), None, None),
         "mixture.Mixture": (Mixture(spread), here, np.linspace(0, 1, 30)),
         "mixture.PairedMixture": (PairedMixture(pairs), parts, np.linspace(0, 1, 40)),
-        "matrix.SpikedMatrix": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
+        "direction.Linear": (SpikedMatrix(spread, signal=2.0), None, None),
+        "direction.Marked": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
         "images.Resampled": (Resampled(rows, np.tile([1.0, -1.0], 6)), None, np.ones(3)),
     }
     return {
@@ -377,23 +378,16 @@ def _clouds() -> dict[str, Any]:
 
 _OTHER = {
     "laws.Law": {"nodes": ("order",)},
+    "direction.Linear": {"initial": ("rng",)},
+    "direction.Marked": {"place": ("statistics", "rng"), "statistics": ("point",)},
     "mixture.Mixture": {
-        "initial": ("rng",),
-        "place": ("statistics", "rng"),
-        "statistics": ("point",),
         "drift": ("statistics", "c_delta"),
         "volatility": ("statistics", "c_delta"),
     },
     "mixture.PairedMixture": {
-        "initial": ("rng",),
         "place": ("statistics", "rng"),
         "statistics": ("point",),
         "drift": ("statistics", "c_delta"),
-    },
-    "matrix.SpikedMatrix": {
-        "initial": ("rng",),
-        "place": ("statistics", "rng"),
-        "statistics": ("point",),
     },
     "images.Resampled": {
         "initial": ("rng",),
@@ -403,6 +397,10 @@ _OTHER = {
 }
 
 EXAMPLES: dict[str, Any] = {
+    "companion.effective_dynamics.other_inputs.direction.unit": lambda: {
+        "name": "vector",
+        "vector": [0.6, 0.8],
+    },
     "companion.effective_dynamics.other_inputs.images.Resampled": lambda: {
         "inputs": _clouds()["inputs"],
         "signs": np.tile([1.0, -1.0], 6),

@@ -18,22 +18,12 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from companion.effective_dynamics.other_inputs.direction import Weights
 from traindyn import _validate, gaussian
 from traindyn._types import RNG, Array
 from traindyn.problems.base import Kernel
 
-__all__ = ["Fit", "Resampled", "Weights", "pooled", "whitened"]
-
-
-class Weights(NamedTuple):
-    """Parameters of the classifier.
-
-    Attributes
-    ----------
-    w : ndarray, shape (d,)
-    """
-
-    w: Array
+__all__ = ["Fit", "Resampled", "pooled", "whitened"]
 
 
 class Fit(NamedTuple):
@@ -245,13 +235,8 @@ class Resampled:
 
 
 @njit(nogil=True, error_model="numpy")
-def _drawn_step(
-    state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
-) -> None:
-    """Take the step w <- w + step_size f(s) x on a row that is drawn."""
-    (w,) = state
-    (rows,) = constants
-    x = rows[rng.integers(0, rows.shape[0])]
+def _descend(w: Array, x: Array, step_size: float) -> None:
+    """Add step_size f(s) x to w, in place, for the logistic loss."""
     margin = 0.0
     for i in range(w.size):
         margin += w[i] * x[i]
@@ -261,20 +246,24 @@ def _drawn_step(
 
 
 @njit(nogil=True, error_model="numpy")
+def _drawn_step(
+    state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
+) -> None:
+    """Take a step on a row that is drawn."""
+    (w,) = state
+    (rows,) = constants
+    _descend(w, rows[rng.integers(0, rows.shape[0])], step_size)
+
+
+@njit(nogil=True, error_model="numpy")
 def _normal_step(
     state: tuple[Array], constants: tuple[Any, ...], rng: np.random.Generator, step_size: float
 ) -> None:
-    """Take the step w <- w + step_size f(s) x on a Gaussian, mean + root @ (a normal vector)."""
+    """Take a step on a Gaussian, mean + root @ (a normal vector)."""
     (w,) = state
     mean, roots = constants
     root = roots[rng.integers(0, 2)]
     z = np.empty(w.size)
     for i in range(w.size):
         z[i] = rng.standard_normal()
-    x = mean + root @ z
-    margin = 0.0
-    for i in range(w.size):
-        margin += w[i] * x[i]
-    pull = step_size / (1.0 + math.exp(margin))
-    for i in range(w.size):
-        w[i] += pull * x[i]
+    _descend(w, mean + root @ z, step_size)

@@ -7,25 +7,23 @@ given, since the law of a matrix with such entries is not invariant under rotati
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from companion.effective_dynamics.other_inputs.direction import Marked, unit
 from companion.effective_dynamics.other_inputs.laws import Law, draw
-from companion.effective_dynamics.other_inputs.mixture import Weights
 from traindyn import _validate
-from traindyn._types import RNG, Array
+from traindyn._types import Array
 from traindyn.problems.base import Kernel
-from traindyn.problems.spiked import Statistics
 
 __all__ = ["SpikedMatrix"]
 
 
 @dataclass(frozen=True, eq=False)
-class SpikedMatrix:
+class SpikedMatrix(Marked):
     r"""Spiked matrices with any noise, all entries drawn at each step.
 
     Its gradient is linear in the noise, so that mean and covariance of a step are those of
@@ -66,41 +64,14 @@ class SpikedMatrix:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        spike = _validate.finite("spike", self.spike, shape=(None,))
-        if abs(spike @ spike - 1.0) > 1e-8:
-            raise ValueError(f"spike must be a unit vector, got length {np.sqrt(spike @ spike):g}")
-        object.__setattr__(self, "spike", _validate.frozen(spike))
+        object.__setattr__(self, "spike", unit("spike", self.spike))
         object.__setattr__(self, "signal", _validate.positive("signal", self.signal))
         _validate.instance("law", self.law, Law)
 
     @property
-    def dimension(self) -> int:
-        """Dimension n of the spike."""
-        return int(self.spike.size)
-
-    @property
-    def ridge(self) -> float:
-        """Return zero: the loss has no ridge."""
-        return 0.0
-
-    def initial(self, *, rng: RNG) -> Weights:
-        """Draw a start from N(0, I / n)."""
-        generator = _validate.generator("rng", rng)
-        return Weights(generator.standard_normal(self.dimension) / math.sqrt(self.dimension))
-
-    def place(self, statistics: Statistics, *, rng: RNG) -> Weights:
-        """Draw a point with these statistics, in a uniform direction orthogonal to the spike."""
-        kept = _validate.instance("statistics", statistics, Statistics)
-        m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
-        other = _validate.generator("rng", rng).standard_normal(self.dimension)
-        other -= (other @ self.spike) * self.spike
-        return Weights(m * self.spike + math.sqrt(r2) * other / np.linalg.norm(other))
-
-    def statistics(self, point: Weights) -> Statistics:
-        """Overlap with the spike, and squared length of the rest."""
-        x = _validate.finite("point.w", point.w, shape=(self.dimension,))
-        m = x @ self.spike
-        return Statistics(np.asarray(m), np.asarray(x @ x - m**2))
+    def direction(self) -> Array:
+        """The spike."""
+        return self.spike
 
     def direct_kernel(self) -> Kernel:
         """One step on a fresh matrix; the state is ``tuple(point)``."""

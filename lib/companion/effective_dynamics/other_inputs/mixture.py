@@ -23,6 +23,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from companion.effective_dynamics.other_inputs.direction import Linear, Marked, Weights, unit
 from companion.effective_dynamics.other_inputs.laws import Law, draw
 from traindyn import _validate, gaussian
 from traindyn._types import RNG, Array
@@ -30,23 +31,12 @@ from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
 from traindyn.problems.spiked import Statistics
 
-__all__ = ["Mixture", "PairStatistics", "PairedMixture", "Weights"]
+__all__ = ["Mixture", "PairStatistics", "PairedMixture"]
 
 Loss = Literal["logistic", "square"]
 
 #: Above this sum of fourth powers of the mean, its projection of the noise is not taken as normal.
 _SPREAD = 0.05
-
-
-class Weights(NamedTuple):
-    """Parameters of the classifier.
-
-    Attributes
-    ----------
-    w : ndarray, shape (n,)
-    """
-
-    w: Array
 
 
 class PairStatistics(NamedTuple):
@@ -65,7 +55,7 @@ class PairStatistics(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Clouds:
+class _Clouds(Linear):
     """What the two problems share: their data, and how a step is made."""
 
     mean: Array
@@ -75,25 +65,18 @@ class _Clouds:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        mean = _validate.finite("mean", self.mean, shape=(None,))
+        mean = unit("mean", self.mean)
         if mean.size < 2:
             raise ValueError(f"mean must have at least 2 entries, got {mean.size}")
-        if abs(mean @ mean - 1.0) > 1e-8:
-            raise ValueError(f"mean must be a unit vector, got length {np.sqrt(mean @ mean):g}")
         _validate.instance("law", self.law, Law)
         _validate.choice("loss", self.loss, ("logistic", "square"))
-        object.__setattr__(self, "mean", _validate.frozen(mean))
+        object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "precision", _validate.positive("precision", self.precision))
 
     @property
-    def dimension(self) -> int:
-        """Dimension n of an input."""
-        return int(self.mean.size)
-
-    @property
-    def ridge(self) -> float:
-        """Return zero: the loss has no ridge."""
-        return 0.0
+    def direction(self) -> Array:
+        """The mean."""
+        return self.mean
 
     @property
     def concentration(self) -> float:
@@ -118,7 +101,7 @@ class _Clouds:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(_Clouds):
+class Mixture(_Clouds, Marked):
     r"""Two clouds with independent coordinates around their means.
 
     The statistics are :math:`m = \langle w, \mu \rangle` and :math:`r_\perp^2 = \|w\|^2 - m^2`. As
@@ -165,25 +148,6 @@ class Mixture(_Clouds):
     1.5
     1.0
     """
-
-    def initial(self, *, rng: RNG) -> Weights:
-        """Draw a start from N(0, I / n)."""
-        generator = _validate.generator("rng", rng)
-        return Weights(generator.standard_normal(self.dimension) / math.sqrt(self.dimension))
-
-    def place(self, statistics: Statistics, *, rng: RNG) -> Weights:
-        """Draw a point with these statistics, in a uniform direction orthogonal to the mean."""
-        kept = _validate.instance("statistics", statistics, Statistics)
-        m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
-        other = _validate.generator("rng", rng).standard_normal(self.dimension)
-        other -= (other @ self.mean) * self.mean
-        return Weights(m * self.mean + math.sqrt(r2) * other / np.linalg.norm(other))
-
-    def statistics(self, point: Weights) -> Statistics:
-        """Overlap with the mean, and squared length of the rest."""
-        w = _validate.finite("point.w", point.w, shape=(self.dimension,))
-        m = w @ self.mean
-        return Statistics(np.asarray(m), np.asarray(w @ w - m**2))
 
     @property
     def drift_dimension(self) -> int:
@@ -343,11 +307,6 @@ class PairedMixture(_Clouds):
         """Eigenvalues of the covariance on the two parts, shape (2,)."""
         return np.array([1.0 + self.correlation, 1.0 - self.correlation]) / self.precision
 
-    def initial(self, *, rng: RNG) -> Weights:
-        """Draw a start from N(0, I / n)."""
-        generator = _validate.generator("rng", rng)
-        return Weights(generator.standard_normal(self.dimension) / math.sqrt(self.dimension))
-
     def place(self, statistics: PairStatistics, *, rng: RNG) -> Weights:
         """Draw a point with these statistics, in uniform directions orthogonal to the means."""
         kept = _validate.instance("statistics", statistics, PairStatistics)
@@ -396,7 +355,6 @@ class PairedMixture(_Clouds):
         spread = math.sqrt(max(float(tau @ (r2 + m**2 / shares)), 0.0))
         normal = gaussian.gauss_hermite(1, 60)
         f = self._response(m.sum() + spread * normal.nodes[:, 0])
-        # Stein's identity: E f' is E f g over the spread.
         slope = -f * (1.0 - f) if self.loss == "logistic" else -np.ones_like(f)
         mean, bend, square = normal.weights @ np.stack([f, slope, f**2], axis=1)
         return PairStatistics(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from companion.effective_dynamics.other_inputs.laws import Law
-from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix, Statistics
+from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
 from traindyn.problems import SpikedTensor
+from traindyn.problems.spiked import Statistics
 
 
 @pytest.mark.parametrize("law", [Law("signs"), Law("bernoulli", 0.2)])

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from companion.effective_dynamics.other_inputs.direction import Weights
 from companion.effective_dynamics.other_inputs.laws import Law
 from companion.effective_dynamics.other_inputs.mixture import (
     Mixture,
     PairedMixture,
     PairStatistics,
     Statistics,
-    Weights,
 )
 from traindyn.effective import find
 
