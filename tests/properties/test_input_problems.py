@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.alignment.beyond.spectra import limit_spectra
+from companion.alignment.transitions import edge_law
 from companion.alignment.xor_alignment import escape
 from companion.effective_dynamics.batches_and_momentum import HeavyBall
 from companion.effective_dynamics.other_inputs.direction import Weights
@@ -74,6 +75,32 @@ def _k_gmm() -> dict[str, Any]:
         "index": 1,
         "weight": lambda probabilities, label: probabilities[..., 0],
         "state": chain.reduced(words["problem"], statistics).state(),
+    }
+
+
+def _transitions() -> dict[str, Any]:
+    """Return two classes at statistics whose first outlier appears between the two precisions."""
+    problem = k_gmm.KGaussianMixture.orthonormal(2, 8, precision=4.0, ridge=0.1)
+    statistics = k_gmm.Statistics(0.5 * (2 * np.eye(2) - 1), 0.5 * np.eye(2))
+    law = edge_law(problem, statistics, "hessian", order=4)
+    return {
+        "problem": problem,
+        "statistics": statistics,
+        "matrix": "hessian",
+        "a": 0,
+        "order": 4,
+        "sample_ratio": 0.4,
+        "rank": 0,
+        "low": 1.0,
+        "high": 20.0,
+        "gamma": 0.5,
+        "times": [0.0, 1.0, 2.0],
+        "ratios": [0.5, 0.2, 0.6],
+        "weights": law.weights,
+        "masses": law.masses,
+        "spikes": law.spikes,
+        "supremum": 0.25,
+        "self": law,
     }
 
 
@@ -591,6 +618,7 @@ VOCABULARY = {
     "companion.alignment.beyond": _k_gmm,
     "companion.alignment.population_matrices": _k_gmm,
     "companion.alignment.training_dynamics": _k_gmm,
+    "companion.alignment.transitions": _transitions,
     "companion.alignment": _two_layer,
     "companion.effective_dynamics": _two_layer,
     "companion.effective_dynamics.batches_and_momentum": _batches,
@@ -630,6 +658,7 @@ CASES = collect(
         "companion.alignment.beyond.initial",
         "companion.alignment.beyond.spectra",
         "companion.alignment.training_dynamics.dynamics",
+        "companion.alignment.transitions",
         "companion.alignment.xor_alignment.late",
         "companion.alignment.xor_rank.rank",
         "companion.alignment.xor_train_matrices",
