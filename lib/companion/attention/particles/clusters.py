@@ -58,10 +58,12 @@ def cluster_count(tokens: ArrayLike, *, tolerance: float = 1e-3) -> int:
 def linkage(tokens: ArrayLike, *, masses: ArrayLike | None = None) -> NDArray[np.float64]:
     r"""Return the heights at which tokens merge in the limit of large inverse temperatures.
 
-    Two groups of tokens at distance :math:`1 - \rho` attract each other at a speed of the order
+    Two groups of masses :math:`m_1, m_2` with inner product :math:`\rho` move towards each other at
+    the speeds :math:`(m_2 / m_1) s` and :math:`(m_1 / m_2) s`, where :math:`s` is of the order
     :math:`e^{-\beta (1 - \rho)}`. If :math:`\beta` is large the nearest two merge while all others
-    rest, in the centre of their masses on the great circle between them. So the k-th merger is at
-    :math:`t_k = e^{\beta (h_k + o(1))}`, with the heights of this greedy clustering.
+    rest, on the great circle between them, at distances from their starts that are inverse to the
+    squares of their masses. So the k-th merger is at :math:`t_k = e^{\beta (h_k + o(1))}`, with
+    the heights of this greedy clustering.
 
     Parameters
     ----------
@@ -89,12 +91,12 @@ def linkage(tokens: ArrayLike, *, masses: ArrayLike | None = None) -> NDArray[np
         products = x @ x.T - 3 * np.eye(len(x))
         i, j = np.unravel_index(int(np.argmax(products)), products.shape)
         angle = np.arccos(np.clip(products[i, j], -1, 1))
-        both = share[i] + share[j]
-        # On the great circle, at distances that are inverse to the masses.
-        part = angle * share[j] / both
+        # On the great circle. Each group moves at a speed of the mass of the other over its own, as
+        # most of the attention of a token stays in its group.
+        part = angle * share[j] ** 2 / (share[i] ** 2 + share[j] ** 2)
         if np.sin(angle) > 0:
             x[i] = (np.sin(angle - part) * x[i] + np.sin(part) * x[j]) / np.sin(angle)
-        share[i] = both
+        share[i] += share[j]
         heights.append(max(1 - products[i, j], heights[-1] if heights else 0.0))
         x, share = np.delete(x, j, axis=0), np.delete(share, j)
     return np.array(heights)

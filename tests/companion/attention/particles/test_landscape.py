@@ -117,6 +117,18 @@ def test_linkage_is_the_limit():
     assert np.abs(linkage(x) - heights).max() > 0.05
 
 
+def test_linkage_weighs_squares_of_masses():
+    """One of two groups has twice the mass of the other, and moves a fifth of the way."""
+    angles, masses = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.25, 0.25])
+    x = np.column_stack([np.cos(angles), np.sin(angles)])
+    heights = linkage(x, masses=masses)
+    np.testing.assert_allclose(heights, 1 - np.cos([1.0, 2.2]), rtol=1e-12)
+    beta = 320.0
+    mergers = Attention(beta).flow(x, [0.0, 1e300], masses=masses).mergers
+    np.testing.assert_allclose(np.log(mergers) / beta, heights, atol=2 * np.log(2 * beta) / beta)
+    assert 1 - np.cos(2 + 1 / 3) > heights[1] + 2 * np.log(2 * beta) / beta
+
+
 def test_ensembles():
     """Symmetry, definiteness, spectral edges at dimension 200, variance of entries."""
     d = 200
