@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from traindyn import _validate
 from traindyn._types import Array
 from traindyn.deep.activations import identity
-from traindyn.deep.connections import Dense, Masked
+from traindyn.deep.connections import Convolution, Dense, Masked
 from traindyn.deep.hessian import QUICKLY
 from traindyn.deep.network import Layer, Network, forward
 
@@ -46,8 +46,8 @@ class BallBound:
     norm : float
         Of the spectral norm of the Hessian: the largest eigenvalue of `form`.
     form : ndarray, shape (L, L)
-        Symmetric and not negative: the second derivative along a direction is at most this form
-        at the lengths of its parts in the layers.
+        Symmetric, with entries that are not negative: the second derivative along a direction is at
+        most this form at the lengths of its parts in the layers.
     moves : ndarray, shape (L,)
         Of the distance of the scaled sums of each layer from those in the centre.
     derivatives : ndarray, shape (L,)
@@ -94,8 +94,8 @@ def hessian_bound(
     radius : float
         Of the ball, in the Euclidean norm of all weights; non-negative.
     slope, curvature : float
-        Bounds of :math:`|\sigma'|` and :math:`|\sigma''|` of the activation of the hidden layers;
-        1 and :math:`4/\sqrt{27}` for tanh.
+        Bounds of :math:`|\sigma'|` and of the Lipschitz constant of :math:`\sigma'`, for every
+        activation of the network but the identity; 1 and :math:`4/\sqrt{27}` for tanh.
     output : int
         Which output of the last layer, counted from zero.
 
@@ -154,25 +154,21 @@ def hessian_bound(
 
 def _sizes(layer: Layer, array: Any) -> _Sizes:
     """Return norms of the operator of a layer, and of its skip connections."""
-    scale = np.asarray(layer.scale)
-    shared = 1.0
-    if isinstance(layer.connection, (Dense, Masked)):
+    scale, connection = np.asarray(layer.scale), layer.connection
+    shared = 1
+    if isinstance(connection, (Dense, Masked)):
         matrix = np.asarray(array)
     else:
-
-        def operator(weights: Any) -> jax.Array:
-            unit = jnp.eye(layer.connection.fan)
-            return jax.vmap(lambda one: layer.connection.apply(weights, one))(unit).T
-
-        matrix = np.asarray(operator(array))
-        # Entries are weights, so that this gradient counts how often each weight occurs.
-        ones = layer.connection.restrict(jnp.ones_like(array))
-        shared = float(jax.grad(lambda w: jnp.sum(operator(w) ** 2) / 2)(ones).max())
+        assert isinstance(connection, Convolution)
+        unit = jnp.eye(connection.fan)
+        matrix = np.asarray(jax.vmap(lambda one: connection.apply(array, one))(unit)).T
+        # A sum over taps of Kronecker products with shifts: norms of the taps add up.
+        shared = min(connection.kernel, connection.positions)
     matrix = scale[:, None] * matrix
     skip = skip_sum = 0.0
-    if layer.skips is not None:  # each head has one tail, a tail may have several heads
-        most = float(np.bincount(np.asarray(layer.skips[1])).max())
-        skip, skip_sum = most**0.5, most
+    if layer.skips is not None:  # a matrix of zeros and ones, by its rows and columns
+        rows, columns = (float(np.bincount(np.asarray(each)).max()) for each in layer.skips)
+        skip, skip_sum = (rows * columns) ** 0.5, columns
     return _Sizes(
         norm=float(np.linalg.norm(matrix, 2)),
         column=float(np.linalg.norm(matrix, axis=0).max()),

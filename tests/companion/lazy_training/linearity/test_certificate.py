@@ -1,5 +1,7 @@
 """A bound on a whole ball: nothing found in the ball exceeds it, and it falls with the width."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,78 @@ def test_moves_are_attained_in_the_first_layer():
     sums = [network.head(1).values(one, x[None])[0] for one in (w[:48], moved)]
     bound = hessian_bound(network, w, x, 2.0, **TANH)
     assert np.linalg.norm(sums[1] - sums[0]) == pytest.approx(bound.moves[0], rel=1e-10)
+
+
+CHAINS = {
+    "plain": lambda: deep.fully_connected([1, 1, 1, 1, 1], activation="identity"),
+    "skips": lambda: deep.residual([1, 1, 1, 1, 1], activation="identity"),
+    "reads all": lambda: deep.densenet([1, 1, 1, 1], activation="identity"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_of_single_linear_neurons_attain_every_step(name):
+    """Positive weights, all moved by the radius: the steps hold for each layer moved on its own."""
+    network, radius = CHAINS[name](), 0.4
+    w = np.linspace(0.5, 1.2, network.parameters)
+    bound = hessian_bound(network, w, [1.0], radius, slope=1.0, curvature=0.0)
+    # Each layer by the radius, along what it reads after the move: forwards and backwards attained.
+    arrays = [np.array(one) for one in network.unpack(w)]
+    values, start = [1.0], [1.0]
+    for layer, matrix in zip(network.layers, arrays):
+        before = np.array([start[source] for source in layer.sources])
+        start.append(float(matrix[0] @ before) + (before[-1] if layer.skips is not None else 0.0))
+        after = np.array([values[source] for source in layer.sources])
+        matrix[0] += radius * after / np.linalg.norm(after)
+        values.append(float(matrix[0] @ after) + (after[-1] if layer.skips is not None else 0.0))
+    moved = np.concatenate([one.ravel() for one in arrays])
+    for depth in range(1, network.depth + 1):
+        part = network.head(depth)
+        sums = [part.values(one[: part.parameters], [[1.0]])[0, 0] for one in (w, moved)]
+        # Lengths add up where a layer reads one other; where it reads several they need not.
+        low = 1 - 1e-12 if name != "reads all" else 0.75
+        assert low <= (sums[1] - sums[0]) / bound.moves[depth - 1] <= 1 + 1e-12
+    steps = 1e-6 * np.eye(network.parameters)
+    with_probe = [network.values(moved + e, [[1.0]])[0, 0] for e in steps]
+    slopes = (np.array(with_probe) - network.values(moved, [[1.0]])[0, 0]) / 1e-6
+    ends = np.cumsum([layer.connection.parameters for layer in network.layers])
+    for n in range(network.depth - 1):  # dy/dw = (dy/df) f of the layer below
+        reads = values[network.layers[n].sources[-1]]
+        share = slopes[ends[n] - 1] / reads / bound.derivatives[n]
+        assert (0.75 if name == "reads all" else 1 - 1e-5) <= share <= 1 + 1e-5
+
+
+def test_taps_of_a_convolution_move_together():
+    """One channel: the same move of three taps, on inputs that are nearly constant."""
+    network = deep.convolutional([1, 1], positions=101, kernel=3)
+    w, x, radius = np.zeros(network.parameters), np.ones(101), 0.5
+    w[3:] = 1.0
+    moved = w.copy()
+    moved[:3] = radius / 3**0.5
+    bound = hessian_bound(network, w, x, radius, slope=1.0, curvature=0.0)
+    sums = [network.head(1).values(one[:3], x[None])[0] for one in (w, moved)]
+    assert 0.99 <= np.linalg.norm(sums[1] - sums[0]) / bound.moves[0] <= 1
+
+
+def test_several_neurons_may_add_one_value():
+    """Four neurons that are the same value of the first layer, by skip connections alone."""
+    plain = deep.fully_connected([4, 4, 4, 1], activation="identity")
+    skips = np.arange(4), np.zeros(4, dtype=np.int64)
+    second = replace(plain.layers[1], skips=skips)
+    network = deep.Network(4, (plain.layers[0], second, plain.layers[2]))
+    radius, x = 0.5, np.array([[1.0, 0.0, 0.0, 0.0]])
+    w = np.zeros(network.parameters)
+    w[-4:] = 1.0
+    moved = w.copy()
+    moved[0] = radius
+    bound = hessian_bound(network, w, x[0], radius, slope=1.0, curvature=0.0)
+    change = (network.values(moved, x) - network.values(w, x))[0, 0]
+    assert change == pytest.approx(radius)  # a quarter of a unit, four times, over the root of 4
+    assert bound.moves[2] >= change
+    moved[-4:] += radius / 2
+    derivative = deep.gradients(network, moved, x)[0][0] * 2  # in the value: weight times x / 2
+    assert derivative == pytest.approx(2.5)
+    assert bound.derivatives[0] >= derivative
 
 
 def test_bound_falls_with_the_width():
