@@ -112,6 +112,9 @@ EXAMPLES = {
         TWO_LAYERS, radius=1.0, points=1, along=np.ones((9, 1)), outputs=[0], tolerance=1e-3,
         rng=0,
     ),
+    "companion.lazy_training.linearity.certificate.hessian_bound": lambda: _of(
+        TWO_LAYERS, radius=1.0, slope=1.0, curvature=0.8, output=0,
+    ),
     "deep.hessian.hessian_norms": lambda: _of(
         TWO_LAYERS, outputs=[0], tolerance=1e-3, max_products=30, vectors=False, rng=0,
     ),
@@ -212,6 +215,7 @@ REASONS = {
     "companion.lazy_training.beyond.graphs.GraphReport": _RECORD,
     "companion.lazy_training.beyond.graphs.Linearity": _RECORD,
     "companion.lazy_training.linearity.ball.BallNorms": _RECORD,
+    "companion.lazy_training.linearity.certificate.BallBound": _RECORD,
     "deep.hessian.HessianNorms": _RECORD,
     "deep.models.Model.apply": "what JAX traces and differentiates",
     "deep.models.Model.evaluate": "what JAX traces and differentiates",
