@@ -7,6 +7,7 @@ Both have the statistics :math:`m = \langle w, v \rangle` and :math:`r_\perp^2 =
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -56,13 +57,13 @@ def unit(name: str, vector: Array) -> Array:
     return _validate.frozen(found)
 
 
-class Linear:
+class Linear(ABC):
     """A linear model with a marked unit vector, without ridge."""
 
     @property
+    @abstractmethod
     def direction(self) -> Array:
-        """The unit vector."""
-        raise NotImplementedError
+        """The unit vector, by the name that each model has for it."""
 
     @property
     def dimension(self) -> int:
