@@ -102,8 +102,8 @@ def hessian_bound(
     Raises
     ------
     ValueError
-        If the network has outputs in several layers or mixes activations, or an argument is out
-        of range.
+        If the network has outputs in several layers, several activations within a layer, or layers
+        that are neither matrices nor convolutions, or if an argument is out of range.
 
     Examples
     --------
@@ -158,12 +158,16 @@ def _sizes(layer: Layer, array: Any) -> _Sizes:
     shared = 1
     if isinstance(connection, (Dense, Masked)):
         matrix = np.asarray(array)
-    else:
-        assert isinstance(connection, Convolution)
+    elif isinstance(connection, Convolution):
         unit = jnp.eye(connection.fan)
         matrix = np.asarray(jax.vmap(lambda one: connection.apply(array, one))(unit)).T
         # A sum over taps of Kronecker products with shifts: norms of the taps add up.
         shared = min(connection.kernel, connection.positions)
+    else:
+        raise ValueError(
+            "network must have layers of matrices or convolutions, got one with "
+            f"{type(connection).__name__}"
+        )
     matrix = scale[:, None] * matrix
     skip = skip_sum = 0.0
     if layer.skips is not None:  # a matrix of zeros and ones, by its rows and columns

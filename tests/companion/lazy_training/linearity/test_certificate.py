@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
+from companion.lazy_training.beyond.graphs import from_graph
 from companion.lazy_training.linearity.ball import hessian_ball, two_layer_supremum
 from companion.lazy_training.linearity.certificate import hessian_bound
 from traindyn import deep
@@ -120,6 +122,23 @@ def test_chains_of_single_linear_neurons_attain_every_step(name):
         reads = values[network.layers[n].sources[-1]]
         share = slopes[ends[n] - 1] / reads / bound.derivatives[n]
         assert (0.0 if name == "reads all" else 1 - 1e-5) <= share <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("name", ["plain", "skips"])
+def test_chains_attain_the_form_at_three_layers_and_more(name):
+    """Mixed second derivatives where all weights are larger by the radius."""
+    network, radius = CHAINS[name](), 0.4
+    w = np.linspace(0.5, 1.2, network.parameters)
+    bound = hessian_bound(network, w, [1.0], radius, slope=1.0, curvature=0.0)
+    hessian = deep.hessian_product(network, w + radius, [1.0], np.eye(w.size))
+    np.testing.assert_allclose(bound.form, hessian, rtol=1e-10, atol=1e-12)
+
+
+def test_layers_of_other_kinds_are_refused():
+    """A graph keeps its edges in lists."""
+    network = from_graph(nx.DiGraph([("x", "u"), ("u", "v"), ("v", "f")]), activation="tanh")
+    with pytest.raises(ValueError, match="matrices or convolutions"):
+        hessian_bound(network.head(2), np.ones(2), [1.0], 1.0, **TANH)
 
 
 def test_taps_of_a_convolution_move_together():
