@@ -378,8 +378,7 @@ def _other_inputs() -> dict[str, tuple[Any, dict[str, Any]]]:
         "laws.Law": (Law("sparse", 0.2), None, None),
         "mixture.Mixture": (Mixture(spread), here, np.linspace(0, 1, 30)),
         "mixture.PairedMixture": (PairedMixture(pairs), parts, np.linspace(0, 1, 40)),
-        "direction.Linear": (SpikedMatrix(spread, signal=2.0), None, None),
-        "direction.Marked": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
+        "matrix.SpikedMatrix": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
         "images.Resampled": (Resampled(rows, np.tile([1.0, -1.0], 6)), None, np.ones(3)),
     }
     return {
@@ -405,13 +404,20 @@ def _clouds() -> dict[str, Any]:
 
 _OTHER = {
     "laws.Law": {"nodes": ("order",)},
-    "direction.Linear": {"initial": ("rng",)},
-    "direction.Marked": {"place": ("statistics", "rng"), "statistics": ("point",)},
+    "matrix.SpikedMatrix": {
+        "initial": ("rng",),
+        "place": ("statistics", "rng"),
+        "statistics": ("point",),
+    },
     "mixture.Mixture": {
+        "initial": ("rng",),
+        "place": ("statistics", "rng"),
+        "statistics": ("point",),
         "drift": ("statistics", "c_delta"),
         "volatility": ("statistics", "c_delta"),
     },
     "mixture.PairedMixture": {
+        "initial": ("rng",),
         "place": ("statistics", "rng"),
         "statistics": ("point",),
         "drift": ("statistics", "c_delta"),
