@@ -20,6 +20,7 @@ book; ``tests/example`` is a book of one chapter that shows what is needed.
 `checks`       identities, inequalities, orderings, bands
 `statistical`  tests with a null law and a level
 `one_sided`    tests that put the burden of proof on the claim
+`sequential`   the same of a probability, with no more draws than it takes to decide
 `student`      the level of t-tests on skewed samples
 `smirnov`      exact law of the two-sample Kolmogorov-Smirnov distance
 `verdict`      from evidence to a verdict
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         share_exceeds,
     )
     from claimbook.registry import Claim, ClaimError, Registry, find_registry, load_registry
+    from claimbook.sequential import SequentialTest
     from claimbook.statistical import (
         binomial,
         covariance_equals,
@@ -65,7 +67,10 @@ if TYPE_CHECKING:
 
 #: Modules of the names below; a module is read when one of its names is first used, so that the
 #: command line and the tools of the site start without SciPy.
-_MODULES = ("chapter", "checks", "evidence", "one_sided", "registry", "statistical", "verdict")
+_MODULES = (
+    "chapter", "checks", "evidence", "one_sided", "registry", "sequential", "statistical",
+    "verdict",
+)  # fmt: skip
 
 __all__ = [
     "MIME",
@@ -77,6 +82,7 @@ __all__ = [
     "Evidence",
     "Record",
     "Registry",
+    "SequentialTest",
     "below",
     "binomial",
     "covariance_equals",
