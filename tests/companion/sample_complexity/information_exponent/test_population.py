@@ -144,6 +144,10 @@ def test_information_exponents() -> None:
         information_exponent(TeacherStudent(50, TANH, TANH.scaled(-1.0)))
     with pytest.raises(ValueError, match="at most"):
         information_exponent(TeacherStudent(50, hermite(2), hermite(3)))
+    for largest in (2, 3):  # the search ends where it is told to
+        with pytest.raises(ValueError, match=f"at most {largest}, got none"):
+            information_exponent(TeacherStudent(50, hermite(4)), largest=largest)
+    assert information_exponent(TeacherStudent(50, hermite(4)), largest=4).order == 4
 
 
 def test_assumption_b() -> None:
