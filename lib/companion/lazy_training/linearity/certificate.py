@@ -25,6 +25,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 from traindyn import _validate
@@ -174,12 +175,20 @@ def _sizes(layer: Layer, array: Any) -> _Sizes:
         rows, columns = (float(np.bincount(np.asarray(each)).max()) for each in layer.skips)
         skip, skip_sum = (rows * columns) ** 0.5, columns
     return _Sizes(
-        norm=float(np.linalg.norm(matrix, 2)),
+        norm=_spectral_norm(matrix),
         column=float(np.linalg.norm(matrix, axis=0).max()),
         unit=float(scale.max()) * shared**0.5,
         skip=skip,
         skip_sum=skip_sum,
     )
+
+
+def _spectral_norm(matrix: Array) -> float:
+    """Root of the top eigenvalue of the smaller Gram matrix: several times faster than an SVD."""
+    gram = matrix @ matrix.T if len(matrix) < matrix.shape[1] else matrix.T @ matrix
+    last = len(gram) - 1
+    top = scipy.linalg.eigvalsh(gram, subset_by_index=[last, last])
+    return float(np.sqrt(max(top[0], 0.0)))
 
 
 def _centre(
