@@ -84,6 +84,7 @@ class SequentialTest:
         some: Callable[[], Iterable[T]],
         *events: Callable[[T], bool | None],
         least: int = 0,
+        kept: Iterable[T] = (),
     ) -> list[T]:
         """Draw until every event is decided, or `most` have been drawn.
 
@@ -98,29 +99,32 @@ class SequentialTest:
         least : int
             Draw at least so many, for tests of a fixed number of draws: these use the first
             `least`.
+        kept : iterable
+            What other tests have drawn already, in its order; it comes first.
 
         Returns
         -------
         list
-            Of at most `most` draws, in their order.
+            In the order of drawing: all of `kept`, and at most `most` draws with them.
 
         Raises
         ------
         ValueError
-            If `some` returns nothing.
+            If `some` returns nothing, or `least` is not in [0, most].
         """
-        items: list[T] = []
+        least = _validate.integer("least", least, least=0, most=self.most)
+        items, new = list(kept), list(kept)
         outcomes: list[list[bool]] = [[] for _ in events]
-        while len(items) < self.most and (
-            len(items) < least or any(self.decision(each) == "open" for each in outcomes)
-        ):
-            drawn = list(some())[: self.most - len(items)]
-            if not drawn:
-                raise ValueError("some must return draws, got none")
-            items += drawn
+        while True:
             for event, so_far in zip(events, outcomes, strict=True):
-                so_far += [bool(each) for each in map(event, drawn) if each is not None]
-        return items
+                so_far += [bool(each) for each in map(event, new) if each is not None]
+            undecided = any(self.decision(each[: self.most]) == "open" for each in outcomes)
+            if len(items) >= self.most or (len(items) >= least and not undecided):
+                return items
+            new = list(some())[: self.most - len(items)]
+            if not new:
+                raise ValueError("some must return draws, got none")
+            items += new
 
     def decision(self, outcomes: ArrayLike) -> Decision:
         """Say what the outcomes so far, in their order, decide.
@@ -162,6 +166,7 @@ class SequentialTest:
             What is compared, in a few words.
         outcomes : sequence of bool or None
             Of each draw in its order, whether the event happened; None if the draw does not count.
+            Draws beyond the first `most` are not looked at.
         control : Control
             May replace `outcomes`. It is rejected if it is turned down, or not confirmed after
             `most` draws; one that is still open is not.
@@ -175,6 +180,7 @@ class SequentialTest:
         """
 
         def judge(outcomes: Sequence[bool | None]) -> Outcome:
+            outcomes = outcomes[: self.most]
             counted = [each for each in outcomes if each is not None]
             if not counted:
                 raise ValueError("outcomes must have a draw that counts")

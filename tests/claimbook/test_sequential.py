@@ -72,6 +72,18 @@ def test_nothing_is_drawn_beyond_the_decision():
     assert len(test.draw(lambda: [True] * 10, lambda x: None)) == test.most
 
 
+def test_what_other_tests_have_drawn_comes_first():
+    """Nothing is drawn if it decides, and none of it is lost, though only `most` are looked at."""
+    rng, test = np.random.default_rng(5), a_test()
+    kept = test.draw(lambda: [rng.random()], lambda x: x < 0.9)
+    longer = test.draw(lambda: [rng.random()], lambda x: x < 0.8, kept=kept)
+    assert longer[: len(kept)] == kept and len(kept) < len(longer) <= test.most
+    shorter = a_test(most=20)
+    assert shorter.draw(list, lambda x: x < 0.9, kept=longer) == longer
+    control = Control("never", outcomes=[False] * 70)
+    assert shorter.exceeds("s", [True] * 18 + [False] * 50, control=control).n == 20
+
+
 def test_draws_that_do_not_count_are_left_out():
     """And so is their share of the draws that are left."""
     outcomes = [True, None] * 17
@@ -126,7 +138,7 @@ def test_refusals(options, message):
         a_test(**options)
 
 
-@pytest.mark.parametrize("outcomes", [[True] * 65, [0.5], [[True]]])
+@pytest.mark.parametrize("outcomes", [[0.5], [[True]]])
 def test_outcomes_are_truth_values(outcomes):
     """As many as there are draws, or fewer."""
     control = Control("no", outcomes=[False] * 8)
@@ -140,3 +152,5 @@ def test_nothing_to_look_at():
         a_test().exceeds("s", [None], control=Control("no", outcomes=[False]))
     with pytest.raises(ValueError, match="some must return draws, got none"):
         a_test().draw(list, bool)
+    with pytest.raises(ValueError, match=r"least must be an integer in \[0, 64\], got 65"):
+        a_test().draw(lambda: [True], bool, least=65)
