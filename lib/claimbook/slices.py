@@ -77,7 +77,16 @@ def _changed(statement: ast.stmt) -> set[str]:
             roots.add(_root(node))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             roots.add(_root(node.value.func))
+    # What a loop runs over changes with the part of it that has the loop's name.
+    for node in ast.walk(statement):
+        if isinstance(node, ast.For) and roots & set(_loaded(node.target)):
+            roots |= set(_loaded(node.iter))
     return {name for name in roots if name and name != RECORDER}
+
+
+def _loaded(node: ast.expr) -> Iterator[str]:
+    """Names that occur in an expression."""
+    return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def recorded(statement: ast.stmt) -> Iterator[str | None]:

@@ -51,6 +51,18 @@ def test_what_a_function_reads_may_change_below_it():
     assert needed(cells, ["ONE"]) == [*cells[:2], "table['x'] = 1", cells[3]]
 
 
+def test_a_loop_changes_what_it_runs_over():
+    """A list that is filled under the name that the loop gives it."""
+    cells = [
+        "runs = {'a': [], 'b': []}\nother = [1, 2]",
+        "for name, own in runs.items():\n    own.append(len(name))",
+        "for each in other:\n    shown = plot(each)",
+        "chapter.claim('ONE', runs['a'])",
+    ]
+    kept = "\n".join(needed(cells, ["ONE"]))
+    assert "own.append" in kept and "plot" not in kept and "other" not in kept
+
+
 def test_statements_are_cut_where_they_end():
     """Several could stand on a line, letters take two bytes, and decorators stand above."""
     one = "λ = 'é'; x = f(λ); chapter.claim('ONE', x)"
