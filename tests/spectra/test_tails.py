@@ -51,7 +51,7 @@ def test_exact_probabilities_are_smaller_on_both_sides(samples: int) -> None:
 
 @pytest.mark.parametrize(("factor", "offset"), FORMS)
 def test_the_exponent_has_the_form_of_the_theorem(factor: float, offset: float) -> None:
-    """Below the linear and the quadratic function that it approaches, above c (t and t^2)."""
+    """BGHJ Theorems 6.1 and 6.2: above c (t and t^2), below what it approaches."""
     t = np.geomspace(1e-3, 1e3, 60)
     psi = np.array([tails.exponent(each / 2, factor=factor, offset=offset) for each in t])
     tail = tails.constants(factor=factor, offset=offset, rows=3)

@@ -51,12 +51,13 @@ def cube(dimension: int) -> float:
 def log_probability(
     t: float, *, matrix: Matrix, k: int, dimension: int, sample_ratio: float, radius: float
 ) -> float:
-    r"""Bound the logarithm of the probability of a distance above t somewhere in a ball.
+    r"""Bound the logarithm of the probability in BGHJ Lemma 8.1, with constants of our own.
 
     Parameters
     ----------
     t : float
-        Positive, of :math:`\sup_{|x|\le L}\|A(x)-\mathbb EA(x)\|`.
+        Positive: the distance :math:`\|A(x)-\mathbb EA(x)\|` that is exceeded for some
+        :math:`|x|\le L`.
     matrix : {"hessian", "g_matrix"}
         All :math:`kd` rows of it.
     k, dimension : int

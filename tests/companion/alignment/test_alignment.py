@@ -49,7 +49,7 @@ def test_means_of_cubes_stay_below_their_bound(dimension: int) -> None:
 
 
 def test_the_bound_has_the_form_of_the_lemma() -> None:
-    """It falls with the samples down to exp(-d), and a logarithm of d more of them is enough."""
+    """BGHJ Lemma 8.1: it falls with the samples to exp(-d), a multiple of log d is enough."""
     few, more, many = (
         log_probability(0.5, matrix="hessian", **OPTIONS | {"sample_ratio": ratio})
         for ratio in (10.0, 19_400.0, 1e6)
