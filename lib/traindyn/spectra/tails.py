@@ -77,7 +77,7 @@ def second_moment(theta: float, *, factor: float, offset: float = 0.0) -> float:
 
 
 def exponent(s: float, *, factor: float, offset: float = 0.0) -> float:
-    r"""Return the exponent :math:`\psi(s)` of one quadratic form (BGHJ (6.13), (6.22)).
+    r"""Return the exponent :math:`\psi(s)` of one quadratic form.
 
     The mean of :math:`M` forms is further than :math:`s` from its expectation with probability at
     most :math:`2e^{-M\psi(s)}`.
