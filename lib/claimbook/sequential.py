@@ -10,8 +10,10 @@ one looks and whenever one stops (Ville, *Étude critique de la notion de collec
 *Ann. Math. Statist.* 41, 1970).
 
 The claim is turned down when the same ratio on the other side, against the share that is confirmed
-with probability .99, reaches 1000. The two numbers below are computed from the law of the whole
-procedure, turned-down claims and the limit of draws included.
+with probability .99, reaches 1000. The chance that a repetition fails and the reach, which the
+evidence states, are computed from the law of the whole procedure, turned-down claims and the limit
+of draws included. Draws of several kinds, taken in turn, are tested against the hypothesis that
+none of the kinds has a probability above the bound.
 """
 
 from __future__ import annotations

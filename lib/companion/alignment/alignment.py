@@ -22,8 +22,8 @@ from traindyn import _validate
 from traindyn.problems.base import MATRICES, Matrix
 from traindyn.spectra import tails
 
-#: Bounds of the form of one input and of its derivative in the parameters.
-FORMS = dict(zip(MATRICES, ((0.5, 0.5**0.5), (2.0, 2.0**0.5)), strict=True))
+#: Bound of the derivative of the form of one input in the parameters.
+SLOPES: dict[Matrix, float] = {"hessian": 0.5**0.5, "g_matrix": 2.0**0.5}
 
 
 def cube(dimension: int) -> float:
@@ -80,9 +80,13 @@ def log_probability(
     -100
     """
     t, radius = _validate.positive("t", t), _validate.non_negative("radius", radius)
-    factor, slope = FORMS[_validate.choice("matrix", matrix, MATRICES)]
+    _validate.choice("matrix", matrix, MATRICES)
     rows = _validate.integer("k", k, least=2) * _validate.integer("dimension", dimension, least=1)
     samples = _validate.positive("sample_ratio", sample_ratio) * dimension
-    points = 1 + 4 * radius * slope * (e + 1) * cube(dimension) / t
-    net = log(2) + rows * log(9 * points) - samples * tails.exponent(t / 4, factor=factor)
+    points = 1 + 4 * radius * SLOPES[matrix] * (e + 1) * cube(dimension) / t
+    net = (
+        log(2)
+        + rows * log(9 * points)
+        - samples * tails.exponent(t / 4, factor=tails.MIXTURE[matrix])
+    )
     return min(float(np.logaddexp(net, -dimension)), 0.0)

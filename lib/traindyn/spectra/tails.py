@@ -33,7 +33,10 @@ from typing import NamedTuple
 from scipy import optimize
 
 from traindyn import _validate
+from traindyn.problems.base import Matrix
 
+#: Factor of the form of one input in the matrices of the mixture of k Gaussians, for every k.
+MIXTURE: dict[Matrix, float] = {"hessian": 0.5, "g_matrix": 2.0}
 #: Share of the range of theta in which the moments are computed; near its end they overflow.
 _LAST = 1 - 1e-3
 

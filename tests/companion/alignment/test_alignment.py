@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from companion.alignment.alignment import FORMS, cube, log_probability
+from companion.alignment.alignment import SLOPES, cube, log_probability
 from traindyn.problems import KGaussianMixture, Sample
 from traindyn.problems.base import MATRICES, Matrix
 from traindyn.problems.k_gmm import Point
-from traindyn.spectra import blocks
+from traindyn.spectra import blocks, tails
 
 OPTIONS = {"k": 3, "dimension": 100, "sample_ratio": 1e5, "radius": 5.0}
 
@@ -19,7 +19,7 @@ def test_matrices_of_one_input_change_no_faster_than_said(matrix: Matrix) -> Non
     """At random points, by differences along the input; a sixth of the constant is too small."""
     rng, step = np.random.default_rng(3), 1e-5
     problem = KGaussianMixture.orthonormal(3, 4, precision=2.0, ridge=0.1)
-    factor, slope = FORMS[matrix]
+    factor, slope = tails.MIXTURE[matrix], SLOPES[matrix]
     rates, tops = [], []
     data = problem.sample(400, rng=rng)
     for Y, label in zip(data.inputs, data.labels):
