@@ -4,7 +4,8 @@
 of MNIST, need no network. The others are downloaded once, from where
 they are published or a copy named in :mod:`~traindyn.data.files`, or are found in the folder that
 the environment variable ``TRAINDYN_DATA`` names; a file is read only if its checksum is the known
-one. All return :class:`Images`.
+one. All return :class:`Images`. :func:`pooled`
+averages pixels.
 
 The functions, not the import, need the extra ``data`` (pooch and scikit-learn; Pillow for faces).
 """
@@ -20,6 +21,7 @@ from traindyn.data.loaders import (
     svhn,
     usps,
 )
+from traindyn.data.preparation import pooled
 
 __all__ = [
     "Images",
@@ -29,6 +31,7 @@ __all__ = [
     "fashion_mnist",
     "mnist",
     "mnist_sample",
+    "pooled",
     "svhn",
     "usps",
 ]

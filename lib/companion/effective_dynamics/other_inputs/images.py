@@ -23,7 +23,7 @@ from traindyn import _validate, gaussian
 from traindyn._types import RNG, Array
 from traindyn.problems.base import Kernel
 
-__all__ = ["Fit", "Resampled", "pooled", "whitened"]
+__all__ = ["Fit", "Resampled", "whitened"]
 
 
 class Fit(NamedTuple):
@@ -39,35 +39,6 @@ class Fit(NamedTuple):
 
     overlap: Array
     spread: Array
-
-
-def pooled(inputs: ArrayLike, *, side: int) -> Array:
-    """Average square images over blocks of two by two pixels, and drop the pixels that never vary.
-
-    Parameters
-    ----------
-    inputs : array_like, shape (n, side**2)
-        One image per row.
-    side : int
-        Even number of pixels on a side.
-
-    Returns
-    -------
-    ndarray, shape (n, d)
-
-    Examples
-    --------
-    >>> from companion.effective_dynamics.other_inputs.images import pooled
-    >>> pooled([[1, 3, 0, 0] * 4, [0] * 16], side=4).tolist()
-    [[2.0, 2.0], [0.0, 0.0]]
-    """
-    side = _validate.integer("side", side, least=2)
-    if side % 2:
-        raise ValueError(f"side must be even, got {side}")
-    rows = _validate.finite("inputs", inputs, shape=(None, side**2))
-    half = side // 2
-    small = rows.reshape(-1, half, 2, half, 2).mean(axis=(2, 4)).reshape(len(rows), -1)
-    return np.ascontiguousarray(small[:, np.ptp(small, axis=0) > 0])
 
 
 def whitened(inputs: ArrayLike, labels: ArrayLike, *, components: int) -> Array:
@@ -86,6 +57,11 @@ def whitened(inputs: ArrayLike, labels: ArrayLike, *, components: int) -> Array:
     -------
     ndarray, shape (n, components)
         Inputs less their mean in these components.
+
+    Raises
+    ------
+    ValueError
+        If no input varies within its class, or the noise has fewer components.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.effective_dynamics.other_inputs.images import Resampled, pooled, whitened
+from companion.effective_dynamics.other_inputs.images import Resampled, whitened
 from companion.effective_dynamics.other_inputs.mixture import Mixture, Statistics
 from traindyn.effective import ode
 from traindyn.sgd import direct
@@ -67,10 +67,7 @@ def test_isotropic_clouds_follow_the_equation_of_the_mixture():
 
 
 def test_preparation():
-    """Blocks are averaged, noise within classes has variance one in every kept direction."""
-    images = np.arange(32.0).reshape(2, 16)
-    np.testing.assert_allclose(pooled(images, side=4)[0], [2.5, 4.5, 10.5, 12.5])
-    assert pooled(np.ones((3, 16)), side=4).shape == (3, 0)
+    """Noise within classes has variance one in every kept direction."""
     rows, signs = clouds(300, 8)
     white = whitened(rows, (signs > 0).astype(int), components=5)
     within = Resampled(white, signs).covariances.mean(axis=0)
@@ -78,10 +75,8 @@ def test_preparation():
 
 
 def test_refuses_bad_inputs():
-    """Odd sides, labels, classes of different size, and more components than there are."""
+    """Labels, classes of different size, and more components than there are."""
     rows, signs = clouds(10, 3)
-    with pytest.raises(ValueError, match="side must be even"):
-        pooled(np.ones((2, 9)), side=3)
     with pytest.raises(ValueError, match="labels must have shape"):
         whitened(rows, [0, 1, 1], components=2)
     with pytest.raises(ValueError, match="rank of the noise"):
