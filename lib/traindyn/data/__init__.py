@@ -4,8 +4,7 @@
 of MNIST, need no network. The others are downloaded once, from where
 they are published or a copy named in :mod:`~traindyn.data.files`, or are found in the folder that
 the environment variable ``TRAINDYN_DATA`` names; a file is read only if its checksum is the known
-one. All return :class:`Images`. :func:`pooled`
-averages pixels.
+one. All return :class:`Images`. :func:`~traindyn.data.preparation.pooled` averages pixels.
 
 The functions, not the import, need the extra ``data`` (pooch and scikit-learn; Pillow for faces).
 """
