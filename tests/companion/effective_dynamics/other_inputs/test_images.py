@@ -66,7 +66,7 @@ def test_isotropic_clouds_follow_the_equation_of_the_mixture():
     np.testing.assert_allclose(seen.spread, expected.r2 + expected.m**2, rtol=0.02)
 
 
-def test_preparation():
+def test_noise_within_classes_becomes_round():
     """Noise within classes has variance one in every kept direction."""
     rows, signs = clouds(300, 8)
     white = whitened(rows, (signs > 0).astype(int), components=5)
@@ -75,7 +75,7 @@ def test_preparation():
 
 
 def test_refuses_bad_inputs():
-    """Labels, classes of different size, and more components than there are."""
+    """Wrong labels, classes of different size, and more components than there are."""
     rows, signs = clouds(10, 3)
     with pytest.raises(ValueError, match="labels must have shape"):
         whitened(rows, [0, 1, 1], components=2)
