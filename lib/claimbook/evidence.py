@@ -78,6 +78,9 @@ class ControlResult:
     rejected: bool
     printed: bool = False
     far: str = ""
+    #: Estimated probability that it is not rejected in a repetition with another seed, where the
+    #: check knows a law for it. Checks of a statistic that the caller has computed do not.
+    spared: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class Evidence:
         Whether the observation depends on the seed, and how.
     false_alarm : float
         Probability that a repetition with another seed fails although the claim is true:
-        the level of a two-sided test, an estimate for a one-sided one.
+        the level of a two-sided test, an estimate for a one-sided one, and in both the
+        estimated probability that the control is not rejected.
     false_pass : float
         Probability that the check passes although the claim is false, however near it is to
         the truth: the level of a one-sided test. Zero for two-sided ones, which let pass what
@@ -148,8 +152,9 @@ class Evidence:
             for name in ("observed", "expected"):
                 if isinstance(part[name], tuple):
                     part[name] = list(part[name])
-        if not data["control"]["far"]:
-            del data["control"]["far"]
+        for name in ("far", "spared"):
+            if not data["control"][name]:
+                del data["control"][name]
         return {
             name: value
             for name, value in data.items()
@@ -223,6 +228,7 @@ class Evidence:
         )
 
 
+_SELDOM = 1e-3  # a p-value at which a control is taken to be beyond its bound
 _OPTIONAL = ("method", "p_value", "resolution", "scale", "reason")
 
 
@@ -265,6 +271,8 @@ class Outcome:
     resolution: float | None = None
     departure: Departure = "value"
     scale: float | None = None
+    #: Probability that a repetition does not reject what was observed, if that is the truth.
+    spared: float = 0.0
     #: Whether the samples were too few to say anything: neither a pass nor a rejection.
     inconclusive: bool = False
 
@@ -299,7 +307,8 @@ def weigh(
     -------
     Evidence
         Of the inputs as given, and whether their replacements were rejected; an inconclusive
-        control was not.
+        control was not. `false_alarm` is the sum of what the judge says of the inputs and of the
+        chance that a repetition does not reject the replacements.
 
     Raises
     ------
@@ -331,12 +340,14 @@ def weigh(
         rejected=not wrong.passed and not wrong.inconclusive,
         printed=control.printed,
         far=control.far,
+        spared=wrong.spared,
     )
     said = {
         field.name: getattr(outcome, field.name)
         for field in fields(outcome)
-        if field.name != "inconclusive"
+        if field.name not in ("inconclusive", "spared")
     }
+    said["false_alarm"] = min(outcome.false_alarm + wrong.spared, 1 - 1e-9)
     return Evidence(check=check, kind=kind, control=result, reason=reason, **said)
 
 
@@ -373,6 +384,36 @@ def level(name: str, value: Any) -> float:
     if not 0 < number <= 0.5:
         raise ValueError(f"{name} must be in (0, 0.5], got {number:g}")
     return number
+
+
+def spared_one_sided(p_value: float, chance: float, level: float) -> float:
+    """Estimate the chance that a one-sided test lets a control pass in a repetition.
+
+    A control is meant not to be on the claimed side of the bound, and then the chance is at most
+    the level, wherever noise took what was observed. Where noise alone would seldom take a control
+    at the bound so far beyond it, the control is on that side, and what was observed is the best
+    guess of where. One that is beyond the bound by less is not told from one at the bound.
+
+    Parameters
+    ----------
+    p_value : float
+        Probability that a control at the bound is as far beyond it as what was observed.
+    chance : float
+        That the test passes, if what was observed is the truth.
+    level : float
+        Of the test: its chance to pass at the bound.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from claimbook.evidence import spared_one_sided
+    >>> spared_one_sided(0.2, 0.03, level=1e-6), spared_one_sided(1e-5, 0.2, level=1e-6)
+    (1e-06, 0.2)
+    """
+    return chance if p_value < _SELDOM else min(chance, level)
 
 
 def check_counts(successes: Array, trials: Array) -> None:

@@ -29,7 +29,15 @@ from scipy import optimize, stats
 
 from claimbook import _validate
 from claimbook._validate import Array
-from claimbook.evidence import Control, Evidence, Outcome, level, real_number, weigh
+from claimbook.evidence import (
+    Control,
+    Evidence,
+    Outcome,
+    level,
+    real_number,
+    spared_one_sided,
+    weigh,
+)
 
 T = TypeVar("T")
 Region: TypeAlias = NDArray[np.bool_]
@@ -206,6 +214,11 @@ class SequentialTest:
                 resolution=_reach(self.bound, self.most, self.false_alarm) - self.bound,
                 departure="side",
                 inconclusive=decided == "open" and len(outcomes) < self.most,
+                spared=spared_one_sided(
+                    float(stats.binom.sf(hits - 1, draws, self.bound)),
+                    max(1 - again, 0.0),
+                    self.false_alarm,
+                ),
             )
 
         return weigh(check, "statistical", judge, control, reason=reason, outcomes=outcomes)

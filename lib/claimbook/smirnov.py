@@ -9,12 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def _below(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many of either set of sorted samples are at most each of all of them."""
+    points = np.concatenate([first, second])
+    one, other = (np.searchsorted(x, points, side="right") for x in (first, second))
+    return one, other
+
+
 def distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> int:
     """Return ``n m sup|F_n - G_m|`` as an exact integer, for sorted samples (n,) and (m,)."""
-    points = np.concatenate([first, second])
-    below_first = np.searchsorted(first, points, side="right")
-    below_second = np.searchsorted(second, points, side="right")
-    return int(np.abs(below_first * second.size - below_second * first.size).max())
+    one, other = _below(first, second)
+    return int(np.abs(one * second.size - other * first.size).max())
+
+
+def shares(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[float, float]:
+    """Return F_n and G_m where they differ most, for sorted samples (n,) and (m,)."""
+    one, other = _below(first, second)
+    at = int(np.argmax(np.abs(one * second.size - other * first.size)))
+    return float(one[at] / first.size), float(other[at] / second.size)
 
 
 def tail(height: int, n: int, m: int) -> float:

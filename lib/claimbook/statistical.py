@@ -8,6 +8,9 @@ observed, which for few skewed samples is much larger, and the evidence reports 
 such samples the level of :func:`median_equals` is fixed in advance.
 `resolution` is a discrepancy that fails the check with probability at least 0.99. It is what the
 check is worth.
+The wrong variant must fail. The chance that a repetition does not reject it is estimated by taking
+as the truth what was observed of it, and added to the level in `false_alarm`: a control that is
+near, of a check that resolves little, is rejected by luck.
 """
 
 from __future__ import annotations
@@ -122,7 +125,8 @@ def mean_equals(
             scale = data.std(axis=0, ddof=1)
             null: stats.rv_frozen = stats.t(n - 1)
             factor = _detectable_in_standard_errors(alarm / m, n - 1)
-            critical = float(stats.t.isf(alarm / m / 2, n - 1))
+            freedom = n - 1.0
+            critical = float(stats.t.isf(alarm / m / 2, freedom))
             skew = student.skewness(data)
             risk = min(1.0, max(alarm, m * sum(student.tail(n, critical, skew))))
         else:
@@ -131,7 +135,9 @@ def mean_equals(
                 raise ValueError(f"standard_deviation must be positive, got {known:g}")
             scale = np.full(mean.shape, known)
             null = stats.norm()
-            factor = float(stats.norm.isf(alarm / m / 2) + stats.norm.isf(_MISS))
+            freedom = np.inf
+            critical = float(stats.norm.isf(alarm / m / 2))
+            factor = critical + float(stats.norm.isf(_MISS))
             risk = alarm
         error = np.asarray(scale / sqrt(n))
         if not error.any():
@@ -156,6 +162,7 @@ def mean_equals(
             p_value=p_value,
             resolution=allowed + factor * float(error.max()),
             scale=float(np.abs(want).max()),
+            spared=student.below(critical, freedom, float(quotient[worst])),
         )
 
     return weigh(
@@ -245,6 +252,7 @@ def median_equals(
         # The median is between two order statistics but for the level.
         low = max(int(stats.binom.ppf(each / 2, n, 0.5)) - 1, 0)
         own = np.sort(data.reshape(n, m)[:, first])
+        share = _share_beyond(own, float(want[worst]), allowed, int(beyond[worst]))
         return Outcome(
             observed=float(median[worst]),
             expected=float(want[worst]),
@@ -257,11 +265,26 @@ def median_equals(
             p_value=p_value,
             resolution=resolution,
             departure="share",
+            spared=float(stats.binom.cdf(_accepted(0.5, n, each)[1], n, share)),
         )
 
     return weigh(
         check, "statistical", judge, control, reason=reason, samples=samples, expected=expected
     )
+
+
+def _share_beyond(samples: Array, expected: float, allowed: float, count: int) -> float:
+    """Probability of a further sample beyond the tolerance on the side where `count` samples are.
+
+    Of few samples, all of which are there, counts say only that it is near one, and Student's law
+    says more. Otherwise it is no larger than counts say, for samples need not be Gaussian.
+    """
+    n, spread = len(samples), float(samples.std(ddof=1))
+    counted = (count + 0.5) / (n + 1) if count < n else 1.0  # Jeffreys
+    excess = abs(float(samples.mean()) - expected) - allowed
+    if spread == 0:
+        return float(excess > 0)
+    return min(counted, float(stats.t.cdf(excess / (spread * sqrt(1 + 1 / n)), n - 1)))
 
 
 def _columns(name: str, value: ArrayLike) -> Array:
@@ -320,6 +343,7 @@ def equal_laws(
         (n, m), k = first.shape, len(second)
         heights = [smirnov.distance(first[:, j], second[:, j]) for j in range(m)]
         height = max(heights)
+        share, other = smirnov.shares(*(x[:, int(np.argmax(heights))] for x in (first, second)))
         critical = smirnov.critical(alarm / m, n, k)
         if critical > n * k:
             raise ValueError(f"samples must be more than {n} and {k} to reject at {alarm:g}")
@@ -338,6 +362,7 @@ def equal_laws(
             p_value=min(1.0, smirnov.tail(height, n, k) * m) if height else 1.0,
             resolution=min(1.0, threshold + noise),
             departure="law",
+            spared=_spared_distance(height / (n * k) - threshold, (share, n), (other, k)),
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, reference=reference)
@@ -385,7 +410,10 @@ def follows_law(
         if np.any(np.diff(values) < -1e-12):
             raise ValueError("cdf must be non-decreasing")
         steps = np.arange(n + 1) / n
-        observed = float(max(np.max(steps[1:] - values), np.max(values - steps[:-1])))
+        gaps = np.stack([steps[1:] - values, values - steps[:-1]])
+        observed = float(gaps.max())
+        side, at = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+        share = float(steps[at + 1 - side])
         threshold = _critical_distance(alarm, n)
         return Outcome(
             observed=observed,
@@ -399,9 +427,19 @@ def follows_law(
             p_value=float(stats.kstwo.sf(observed, n)),
             resolution=min(1.0, threshold + sqrt(0.5 * log(1 / _MISS) / n)),
             departure="law",
+            spared=_spared_distance(observed - threshold, (share, n)),
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, cdf=cdf)
+
+
+def _spared_distance(excess: float, *shares: tuple[float, int]) -> float:
+    """Chance that the distance is below the critical one where it was largest, nearly normal.
+
+    There the empirical distribution functions are the shares of so many samples.
+    """
+    guesses = [((share * n + 0.5) / (n + 1), n) for share, n in shares]  # Jeffreys: never 0 or 1
+    return float(stats.norm.sf(excess / sqrt(sum(p * (1 - p) / n for p, n in guesses))))
 
 
 def _room(width: float, allowed: float, error: float, critical: float) -> float:
@@ -470,6 +508,8 @@ def binomial(
         if resolution is None:
             raise ValueError(f"trials are too few for any outcome to fail at {alarm:g}")
         p_value = min(1.0, float(p_values[worst]) * hits.size)
+        low, high = _accepted(float(p[worst]), int(total[worst]), each)
+        again = stats.binom(total[worst], (hits[worst] + 0.5) / (total[worst] + 1))
         return Outcome(
             observed=float(hits[worst] / total[worst]),
             expected=float(p[worst]),
@@ -482,6 +522,7 @@ def binomial(
             p_value=p_value,
             resolution=resolution,
             departure="share",
+            spared=float(again.cdf(high) - again.cdf(low - 1)),
         )
 
     return weigh(
@@ -495,17 +536,22 @@ def binomial(
     )
 
 
+def _accepted(p: float, trials: int, each: float) -> tuple[int, int]:
+    """Least and largest numbers of successes that a two-sided test does not reject."""
+    high = int(stats.binom.isf(each / 2, trials, p))
+    low = int(stats.binom.ppf(each / 2, trials, p))
+    while high < trials and stats.binom.sf(high, trials, p) > each / 2:
+        high += 1
+    while low > 0 and stats.binom.cdf(low - 1, trials, p) > each / 2:
+        low -= 1
+    return low, high
+
+
 def _detectable_probability(p: Array, trials: Array, each: float) -> float | None:
     """Shift of a probability seen with 99 % power, in every direction that can be seen."""
     shifts = []
     for prob, n in zip(p.ravel(), trials.ravel(), strict=True):
-        # Accepted outcomes are low..high.
-        high = int(stats.binom.isf(each / 2, n, prob))
-        low = int(stats.binom.ppf(each / 2, n, prob))
-        while high < n and stats.binom.sf(high, n, prob) > each / 2:
-            high += 1
-        while low > 0 and stats.binom.cdf(low - 1, n, prob) > each / 2:
-            low -= 1
+        low, high = _accepted(prob, int(n), each)
         if high < n:
             # P(X > high) as a function of p is the distribution function of Beta(high+1, n-high).
             shifts.append(float(stats.beta.isf(_MISS, high + 1, n - high)) - prob)
@@ -575,8 +621,22 @@ def covariance_equals(
         freedom = n - 1 - np.arange(p)
         squares = np.diag(factor) ** 2
         diagonal = 2 * np.minimum(stats.chi2.cdf(squares, freedom), stats.chi2.sf(squares, freedom))
-        lower = 2 * stats.norm.sf(np.abs(factor[np.tril_indices(p, -1)]))
-        p_values = np.concatenate([diagonal, lower])
+        entries = np.tril_indices(p, -1)
+        sizes = np.abs(factor[entries])
+        p_values = np.concatenate([diagonal, 2 * stats.norm.sf(sizes)])
+        # If what was found is the truth, the factor of a repetition is `truth` times one under the
+        # claim: chi on the diagonal, of variance nearly 1/2, and N(0, 1) below.
+        part = alarm / p_values.size / 2
+        truth = (factor / np.sqrt(freedom)) ** 2
+        noise = np.sqrt(np.cumsum(truth[:, ::-1], axis=1)[:, ::-1] - truth / 2)[entries]
+        low, high = stats.chi2.ppf(part, freedom), stats.chi2.isf(part, freedom)
+        spared = np.concatenate(
+            [
+                stats.chi2.cdf(high / np.diag(truth), freedom)
+                - stats.chi2.cdf(low / np.diag(truth), freedom),
+                stats.norm.cdf((stats.norm.isf(part) - sizes) / noise),
+            ]
+        )
         p_value = min(1.0, float(p_values.min()) * p_values.size)
         got = centred.T @ centred / (n - 1)
         error_ = np.sqrt((np.outer(np.diag(sigma), np.diag(sigma)) + sigma**2) / (n - 1))
@@ -597,6 +657,7 @@ def covariance_equals(
             resolution=float((ratio - 1) * np.diag(sigma).max()),
             scale=float(np.diag(sigma).max()),
             departure="variance",
+            spared=float(spared.min()),
         )
 
     return weigh(check, "statistical", judge, control, samples=samples, expected=expected)
@@ -770,7 +831,7 @@ def rate(
             if tolerance is None:
                 raise ValueError("tolerance must be given when values have no replicas")
             allowed = real_number("tolerance", tolerance, least=0.0)
-            half, risk, p_value = allowed, 0.0, None
+            half, risk, p_value, spared = allowed, 0.0, None, 0.0
             found = allowed + abs(slope - want)
             passed = abs(slope - want) <= allowed
             method = f"least-squares slope over {scale.size} sizes"
@@ -796,7 +857,9 @@ def rate(
             critical = float(stats.t.isf(alarm / 2, freedom))
             risk = min(1.0, max(alarm, sum(student.tail(freedom + 1, critical, skew))))
             # The slope is also known to no better than `half`, or the check is inconclusive.
-            risk += float(stats.chi2.sf(freedom * _room(width, allowed, error, critical), freedom))
+            blur = float(stats.chi2.sf(freedom * _room(width, allowed, error, critical), freedom))
+            risk += blur
+            spared = min(1.0, student.below(critical, freedom, excess / error) + blur)
             found = allowed + error * _detectable_in_standard_errors(alarm, freedom)
             method = f"t-test of the slope over {scale.size} sizes, {freedom} degrees of freedom"
         vague = half > width
@@ -819,6 +882,7 @@ def rate(
             p_value=p_value,
             resolution=found,
             departure="exponent",
+            spared=spared,
             inconclusive=vague,
         )
 

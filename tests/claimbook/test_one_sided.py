@@ -19,7 +19,7 @@ from claimbook import (
     share_below,
     share_exceeds,
 )
-from claimbook.one_sided import _chance_to_fail
+from claimbook.student import below
 
 LEVEL = 0.01
 TRIALS = 800
@@ -245,14 +245,14 @@ def test_the_control_must_fail_to_show_the_claim():
 def test_chance_that_a_repetition_fails(needed, freedom, margin):
     """Against scipy's noncentral t."""
     expected = stats.nct.cdf(needed, freedom, margin)
-    assert _chance_to_fail(needed, freedom, margin) == pytest.approx(expected, rel=1e-6)
-    assert _chance_to_fail(needed, np.inf, margin) == stats.norm.cdf(needed - margin)
+    assert below(needed, freedom, margin) == pytest.approx(expected, rel=1e-6)
+    assert below(needed, np.inf, margin) == stats.norm.cdf(needed - margin)
 
 
 def test_chance_that_a_repetition_fails_is_right_in_law():
     """Fresh samples with the mean and spread seen fail as often as stated."""
     rng = np.random.default_rng(27)
-    chance = _chance_to_fail(float(stats.t.isf(0.01, 7)), 7, 4.0)
+    chance = below(float(stats.t.isf(0.01, 7)), 7, 4.0)
     fails = 0
     for _ in range(TRIALS):
         x = rng.normal(size=8) + 4 / np.sqrt(8)
