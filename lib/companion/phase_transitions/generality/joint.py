@@ -137,13 +137,17 @@ class _Curve:
         while known[-1].slope > 0:
             last = known[-1]
             try:
-                after = self.solve(last.trace * growth, last.alpha, last.z)
+                after = _Point(last.trace * growth, *self.solve(last.trace * growth, *last[1:3]))
+                # The trace of the resolvent is convex in z, hence z concave in the trace.
+                chord = (after.z - last.z) / (after.trace - last.trace)
+                if not after.slope < chord < last.slope:
+                    raise FloatingPointError("the step led to another curve")
             except FloatingPointError:
                 growth = np.sqrt(growth)
                 if growth < _LEAST_GROWTH:
                     raise
                 continue
-            known.append(_Point(last.trace * growth, *after))
+            known.append(after)
             if last.trace > _LARGEST * self.first:
                 raise FloatingPointError("the curve of solutions has no edge below a huge trace")
         edge = self.root(known, lambda point: -point.slope)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from companion.phase_transitions.generality import joint
 from companion.phase_transitions.generality.joint import joint_outlier
 from traindyn.laws import HardSubspace
 
@@ -57,6 +58,17 @@ def test_against_a_matrix():
     assert values[0] == pytest.approx(found.value, abs=0.12)
     assert np.sum(vectors[:, 0].reshape(2, d)[:, 0] ** 2) == pytest.approx(found.overlap, abs=0.1)
     assert found.value < found.edge - 0.2
+
+
+def test_a_step_past_the_edge_is_taken_back(monkeypatch):
+    """Beyond the edge Newton finds other solutions; here a whole step would end on one."""
+    rng = np.random.default_rng(113)
+    hard, (x, y) = rng.standard_normal(400), rng.standard_normal((400, 2)).T
+    one, both, other = np.cos(2 * x) + 0.9 * np.exp(x), 3 * x * y, -3 * np.exp(0.8 * y)
+    weights = np.stack([one, both, both, other], axis=1).reshape(-1, 2, 2)
+    found = joint_outlier(weights, hard, 16.0)
+    monkeypatch.setattr(joint, "_GROWTH", 1.02)
+    assert found.edge == pytest.approx(joint_outlier(weights, hard, 16.0).edge, rel=1e-7)
 
 
 @pytest.mark.parametrize(
