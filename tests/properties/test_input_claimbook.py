@@ -102,7 +102,7 @@ EXAMPLES = {
     },
 }  # fmt: skip
 REASONS = dict.fromkeys(
-    (f"claimbook.smirnov.{name}" for name in ("critical", "distance", "tail")),
+    (f"claimbook.smirnov.{name}" for name in ("critical", "distance", "shares", "tail")),
     "counts paths for what the checks have checked",
 )
 CASES = collect(

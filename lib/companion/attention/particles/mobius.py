@@ -80,8 +80,8 @@ def centre_velocity(centre: ArrayLike, tokens: ArrayLike) -> Array:
     >>> centre_velocity([0.0, 0.0], np.eye(2))
     array([-0.25, -0.25])
     """
-    w = np.asarray(centre, dtype=float)
-    return np.asarray(-(1 - w @ w) / 2 * boost(w, tokens).mean(axis=0))
+    mean, w = boost(centre, tokens).mean(axis=0), np.asarray(centre, dtype=float)
+    return np.asarray(-(1 - w @ w) / 2 * mean)
 
 
 def centre_path(tokens: ArrayLike, times: ArrayLike) -> Array:
