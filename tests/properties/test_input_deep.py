@@ -115,6 +115,10 @@ EXAMPLES = {
     "companion.lazy_training.linearity.certificate.hessian_bound": lambda: _of(
         TWO_LAYERS, radius=1.0, slope=1.0, curvature=0.8, output=0,
     ),
+    "companion.lazy_training.linearity.oscillating.aligned": lambda: {
+        "weights": MATRIX, "values": np.ones(np.shape(MATRIX)[1]), "signs": np.ones(len(MATRIX)), "frequency": 9.0,
+    },
+    "companion.lazy_training.linearity.oscillating.oscillating": lambda: {"frequency": 9.0},
     "deep.hessian.hessian_norms": lambda: _of(
         TWO_LAYERS, outputs=[0], tolerance=1e-3, max_products=30, vectors=False, rng=0,
     ),

@@ -104,7 +104,8 @@ def residual(
 ) -> Network:
     """Fully connected network whose hidden layers add their inputs to their values (ZHU (A.12)).
 
-    These skip connections leave the Hessian of wide networks small (ZHU Theorem A.4.1).
+    These skip connections leave the Hessian of wide networks small, as each value is added once;
+    if all neurons add the same value, it does not become small, against ZHU Theorem A.4.1.
 
     The first hidden layer does so only if it is as wide as the inputs; the output layer never.
 
