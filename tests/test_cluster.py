@@ -280,6 +280,35 @@ def test_a_lost_scheduler_ends_the_sweep_which_then_continues(tmp_path, monkeypa
 
 
 @pytest.mark.fault
+def test_a_connection_that_breaks_before_the_client_notices(monkeypatch):
+    """The scheduler is asked whether it is there; where it answers, the error stays as it is."""
+    scheduler, address = start("scheduler", "--host", "127.0.0.1", "--port", "0")
+    worker, _ = start("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "5")
+    silent = [False, True]
+
+    def broken(client, done, address):
+        if silent.pop(0):  # not killed: the client would notice at once
+            monkeypatch.setattr(_cluster, "PATIENCE", 0.5)
+            scheduler.send_signal(signal.SIGSTOP)
+        raise OSError("the stream is closed")
+
+    monkeypatch.setattr(_cluster, "_gathered", broken)
+    monkeypatch.setattr(_cluster, "PATIENCE", 5.0)
+    try:
+        with parallel.cluster(address):
+            with pytest.raises(OSError, match="the stream is closed"):
+                list(parallel.map_ordered(N.here, range(2), workers=-1))
+            with pytest.raises(ConnectionError, match=f"lost the Dask scheduler at {address}"):
+                list(parallel.map_ordered(N.here, range(2), workers=-1))
+            scheduler.kill()
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "how", ["all workers are gone", "the only worker hangs", "the scheduler hangs"]
 )

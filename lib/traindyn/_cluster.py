@@ -235,8 +235,10 @@ def results(
             f"worker after worker died (out of memory?) with item {index} on it, "
             f"{reprlib.repr(items[index])}"
         ) from None
-    except (CancelledError, FutureCancelledError, OSError):
-        if client.status == "running":
+    except (CancelledError, FutureCancelledError, OSError) as error:
+        # A connection may break a moment before the client notices that the scheduler is gone.
+        said = isinstance(error, ConnectionError)
+        if client.status == "running" and (said or _workers(client) is not None):
             raise
         raise ConnectionError(f"lost the Dask scheduler at {address}") from None
     finally:
@@ -271,7 +273,7 @@ def _until(attempt: Callable[[], T], client: Any, address: str) -> T:
         # five minutes), but waits for ever for a new one.
         if client.status != "running":
             raise ConnectionError(f"lost the Dask scheduler at {address}")
-        if _staffed(client):
+        if _workers(client):
             since = None
             continue
         since = time.monotonic() if since is None else since
@@ -283,12 +285,12 @@ def _until(attempt: Callable[[], T], client: Any, address: str) -> T:
     return found
 
 
-def _staffed(client: Any) -> bool:
-    """Whether the scheduler answers and has workers."""
+def _workers(client: Any) -> int | None:
+    """Count the workers; None if the scheduler does not answer."""
     try:
-        return bool(client.sync(client.scheduler.ncores, callback_timeout=PATIENCE))
+        return len(client.sync(client.scheduler.ncores, callback_timeout=PATIENCE))
     except (TimeoutError, OSError):
-        return False
+        return None
 
 
 def _remote(payload: bytes, shared: bytes) -> bytes:
