@@ -7,8 +7,9 @@ notices; then the unit tests of the changed file run. Changes that change nothin
 the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked at a
 number there. So is a statement that no chapter executes, although its definition is reached: it is
 told by an error put in its place. Formulas as printed in a source are left out: they are controls,
-which a check refuses also with another error, and their tests hold them against the source. Changes
-that have run on the same library and chapters are not run again.
+which a check refuses also with another error, and their tests hold them against the source. So are
+conditions that only refuse bad input, which no chapter has, and signs of infinities. Changes that
+have run on the same library and chapters are not run again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ MOST = 3
 IDLE = "idle"
 _EXCHANGED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 _SIGN = {ast.Add: r"\+", ast.Sub: "-", ast.Mult: r"\*", ast.Div: "/"}
+_INFINITE = {"np.inf", "math.inf"}
 #: Arguments that name axes, shapes and orders, not quantities.
 _STRUCTURE = {"axis", "axes", "ndmin", "ddof", "dtype", "order", "ndim", "shape", "size"}
 
@@ -185,9 +187,17 @@ def _number(node: ast.expr) -> bool:
 
 
 def _formulas(root: ast.AST) -> Iterator[ast.AST]:
-    """Walk through expressions, but not into messages, types, indices, shapes and loops' ranges."""
+    """Walk through formulas.
+
+    Messages, types, indices, shapes, ranges of loops and conditions of refusals are none.
+    """
     for node in ast.iter_child_nodes(root):
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.arguments):
+            continue
+        if isinstance(node, ast.If) and all(isinstance(one, ast.Raise) for one in node.body):
+            yield from _formulas(ast.Module(node.orelse, []))
+            continue
+        if isinstance(node, ast.UnaryOp) and ast.unparse(node.operand) in _INFINITE:
             continue
         if isinstance(node, ast.Subscript):
             yield from _formulas(ast.Expr(node.value))

@@ -41,6 +41,25 @@ def test_draws_are_spread_over_rooms_and_kinds(changes: list[draw.Change]) -> No
     assert again == chosen
 
 
+def test_refusals_and_infinities_are_no_formulas() -> None:
+    """No chapter has bad input; what follows a refusal, and its other branch, counts."""
+    text = (
+        "def f(x):\n"
+        "    if x < -LOW or 3 * x > 1:\n"
+        "        raise ValueError(f'x must be at least {-LOW}')\n"
+        "    elif x > 0:\n"
+        "        x = 5 * x\n"
+        "    return max(-np.inf, -x)\n"
+    )
+    starts = np.cumsum([0, *(len(line) for line in text.splitlines(keepends=True))])
+    found = list(draw._places(ast.parse(text).body[0], text.encode(), starts))
+    assert [(kind, text[a:b]) for kind, (a, b), _ in found] == [
+        ("operator", "*"),
+        ("constant", "5"),
+        ("sign", "-"),
+    ]
+
+
 def test_reach_follows_names_through_packages(tmp_path) -> None:
     """Through re-exports, aliases and attributes of modules, and no further."""
     package = tmp_path / "lib" / "toy"
