@@ -51,7 +51,8 @@ def second_derivative(
     Raises
     ------
     ValueError
-        If a shape is wrong or an entry is not finite.
+        If a shape is wrong, an entry is not finite, or a layer shares weights or has several
+        activations.
 
     Examples
     --------
@@ -73,7 +74,10 @@ def second_derivative(
     dots, passed = [np.zeros_like(values[0])], []
     for layer, W, dW in zip(network.layers, network.unpack(weights), directions):
         if layer.which is not None or np.shape(W) != np.shape(layer.scale) + np.shape(W)[1:]:
-            raise ValueError("network must have dense layers with one activation each")
+            raise ValueError(
+                "network must have dense layers with one activation each, got a layer of "
+                f"{type(layer.connection).__name__} with {len(layer.activations)} activations"
+            )
         read, read_dot = (
             np.concatenate([of[source] for source in layer.sources]) for of in (values, dots)
         )
