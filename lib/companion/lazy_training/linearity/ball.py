@@ -1,8 +1,7 @@
 """Largest spectral norm of the Hessian of an output in a ball of weights.
 
-For any network norms are computed at points of the ball, given ones or those of a search. The
-largest of them is a lower bound of the supremum. For two layers the supremum itself and its law are
-known.
+For any network norms are computed at points of the ball, the largest of which is a lower bound of
+the supremum. For two layers the supremum itself and its law are known.
 """
 
 from __future__ import annotations
@@ -19,19 +18,9 @@ from traindyn.activations import Elementwise
 from traindyn.deep.activations import derivatives, resolve
 from traindyn.deep.hessian import HessianNorms, hessian_norms, two_layer_eigenvalues
 from traindyn.deep.network import Network
-from traindyn.deep.tangent import gradients
 from traindyn.deep.two_layer import any_neuron
 
-__all__ = [
-    "BallNorms",
-    "hessian_ball",
-    "hessian_search",
-    "two_layer_exceedance",
-    "two_layer_supremum",
-]
-
-#: Step of the second differences of gradients, small against the scale of the activations.
-_SPACING = 1e-2
+__all__ = ["BallNorms", "hessian_ball", "two_layer_exceedance", "two_layer_supremum"]
 
 
 @dataclass(frozen=True)
@@ -139,84 +128,6 @@ def hessian_ball(
         converged=np.stack([one.converged for one in found]),
         centre=norms(centre),
     )
-
-
-def hessian_search(
-    network: Network,
-    weights: ArrayLike,
-    point: ArrayLike,
-    radius: float,
-    *,
-    steps: int = 12,
-    tolerance: float = 1e-2,
-    rng: RNG,
-) -> tuple[float, Array]:
-    r"""Search a ball of weights for a large Hessian norm of the first output.
-
-    Each step holds the top eigenvector v fixed, goes a quarter of the radius in the direction in
-    which :math:`|v^T H v|` grows fastest, by second differences of gradients, and returns to the
-    ball. The largest norm met is a lower bound of the supremum. In large balls the search may stop
-    at a point where the norm is locally largest.
-
-    Parameters
-    ----------
-    network, weights, point, tolerance
-        As in :func:`~traindyn.deep.hessian.hessian_norms`; the weights are the centre.
-    radius : float
-        Of the ball, in the Euclidean norm of all weights; non-negative.
-    steps : int
-        At least 1.
-    rng : int, SeedSequence or Generator
-        Of the first vectors of the iterations.
-
-    Returns
-    -------
-    norm : float
-        The largest one met, the centre included.
-    where : ndarray, shape (P,)
-        Weights at which it was met.
-
-    Raises
-    ------
-    ValueError
-        As :func:`~traindyn.deep.hessian.hessian_norms`, and if a number is out of range.
-
-    Examples
-    --------
-    For two layers the supremum is known, and the search comes near to it.
-
-    >>> import numpy as np
-    >>> from companion.lazy_training.linearity.ball import hessian_search, two_layer_supremum
-    >>> from traindyn import deep
-    >>> network = deep.fully_connected([3, 40, 1])
-    >>> w, x = network.initial(rng=0), np.ones(3)
-    >>> norm, where = hessian_search(network, w, x, 1.0, rng=0)
-    >>> bool(0.9 < norm / two_layer_supremum(network, w, x, 1.0)[0] < 1.01)
-    True
-    """
-    centre = _validate.finite("weights", weights, shape=(network.parameters,))
-    x = network.check_point(point)
-    radius = _validate.non_negative("radius", radius)
-    steps = _validate.integer("steps", steps, least=1)
-    generator = _validate.generator("rng", rng)
-    at, best, where = centre, -np.inf, centre
-    for step in range(steps + 1):
-        found = hessian_norms(
-            network, at, x, tolerance=tolerance, vectors=step < steps, rng=generator
-        )
-        if found.norms[0] > best:
-            best, where = float(found.norms[0]), at
-        if found.vectors is None:
-            break
-        v = found.vectors[:, 0]
-        slopes = [gradients(network, at + shift * _SPACING * v, x[None])[0] for shift in (-1, 0, 1)]
-        rise = np.sign(found.eigenvalues[0]) * (slopes[0] - 2 * slopes[1] + slopes[2])
-        length = np.linalg.norm(rise)
-        if length <= 1e-12 * np.linalg.norm(slopes[1]):  # rounding: a network of degree two
-            break
-        move = at - centre + radius / 4 / length * rise
-        at = centre + min(1.0, radius / max(float(np.linalg.norm(move)), 1e-300)) * move
-    return best, where
 
 
 def two_layer_supremum(

@@ -11,7 +11,6 @@ pytest.importorskip("networkx", reason="networkx is not installed (extra 'deep')
 
 from companion.lazy_training.linearity.ball import (
     hessian_ball,
-    hessian_search,
     two_layer_exceedance,
     two_layer_supremum,
 )
@@ -106,32 +105,3 @@ def test_supremum_rejects_other_networks():
     network = deep.fully_connected([3, 4, 4, 1])
     with pytest.raises(ValueError, match="network must be"):
         two_layer_supremum(network, network.initial(rng=0), np.ones(3), 1.0)
-
-
-def test_search_stays_in_the_ball_and_below_the_supremum():
-    """In a small ball it comes near to it; control: points that are drawn do not."""
-    near, drawn = [], []
-    for seed in range(4):
-        network, w, x = start(30, seed)
-        top, _ = two_layer_supremum(network, w, x, 0.5)
-        found, where = hessian_search(network, w, x, 0.5, rng=seed)
-        assert np.linalg.norm(where - w) <= 0.5 + 1e-12
-        assert found == pytest.approx(norm(network, where, x), rel=1e-3)
-        near.append(found / top)
-        several = hessian_ball(network, w, x, 0.5, points=4, tolerance=1e-2, rng=seed)
-        drawn.append(several.maximum[0] / top)
-    assert max(near) < 1.001
-    assert min(near) > 0.85 > max(drawn)
-
-
-def test_search_of_a_network_of_degree_two_and_of_a_point():
-    """The norm does not change, so that the centre is returned."""
-    network = deep.fully_connected([3, 5, 1], activation="identity")
-    w, x = network.initial(rng=0), np.ones(3)
-    found, where = hessian_search(network, w, x, 2.0, rng=0)
-    assert found == pytest.approx(1 / np.sqrt(5), rel=1e-3)
-    np.testing.assert_array_equal(where, w)
-    network, w, x = start(8, 0)
-    np.testing.assert_array_equal(hessian_search(network, w, x, 0.0, steps=1, rng=0)[1], w)
-    with pytest.raises(ValueError, match="steps"):
-        hessian_search(network, w, x, 1.0, steps=0, rng=0)
