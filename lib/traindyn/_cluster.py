@@ -237,8 +237,9 @@ def results(
         ) from None
     except (CancelledError, FutureCancelledError, OSError) as error:
         # A connection may break a moment before the client notices that the scheduler is gone.
-        said = isinstance(error, ConnectionError)
-        if client.status == "running" and (said or _workers(client) is not None):
+        # A ConnectionError, ours or that of a call, already says what was lost.
+        explained = isinstance(error, ConnectionError)
+        if client.status == "running" and (explained or _workers(client) is not None):
             raise
         raise ConnectionError(f"lost the Dask scheduler at {address}") from None
     finally:
