@@ -180,6 +180,7 @@ CASES = collect(
         "effective",
         "spectra",
         "companion.phase_transitions.hessian.limit",
+        "companion.phase_transitions.hessian.determinant",
         "companion.alignment.xor_rank.counting",
         "companion.phase_transitions.hessian.conditioning",
         "companion.phase_transitions.thresholds.null_branch",
