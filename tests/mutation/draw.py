@@ -2,8 +2,9 @@
 
 A change is drawn from all definitions of the library that chapters reach, as many from each room:
 an operator exchanged, a sign dropped, a constant doubled, an exponent off by one half. The chapters
-that reach it run against a copy of the library with the change, the shortest first, until a check
-notices; then the unit tests of the changed file run. Changes that change nothing are listed with
+that reach it run against a copy of the library with the change, until a check notices: those that
+name the changed function first, and the shortest first among equals. Then the unit tests of the
+changed file run. Changes that change nothing are listed with
 the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked at a
 number there. So is a statement that no chapter executes, although its definition is reached: it is
 told by an error put in its place. Formulas as printed in a source are left out: they are controls,
@@ -67,6 +68,8 @@ class Change:
         What replaces it.
     was, becomes : str
         The line before and after.
+    definition : str
+        The function or class it stands in.
     chapters : tuple of str
         Chapters that reach it.
     """
@@ -79,6 +82,7 @@ class Change:
     new: str
     was: str
     becomes: str
+    definition: str
     chapters: tuple[str, ...]
 
     @property
@@ -142,6 +146,7 @@ def changes(reach: Reach, library: Path) -> Iterator[Change]:
                     new,
                     " ".join(text[head:tail].split()),
                     " ".join((text[head:a] + new + text[b:tail]).split()),
+                    own,
                     chapters,
                 )
 
@@ -248,9 +253,16 @@ def put_to_checks(
     outcome, said : str
     """
     worst, said, executed = IDLE, "", 0
-    for name in sorted(change.chapters, key=lambda chapter: seconds.get(chapter, 0.0)):
+    book = registry.path.parent
+
+    def order(chapter: str) -> tuple[bool, float]:
+        text = (book / f"{chapter}.md").read_text(encoding="utf8")
+        named = re.search(rf"\b{re.escape(change.definition)}\b", text)
+        return named is None, seconds.get(chapter, 0.0)
+
+    for name in sorted(change.chapters, key=order):
         claims = [claim.id for claim in registry.of_chapter(name)]
-        chapter = registry.path.parent / f"{name}.md"
+        chapter = book / f"{name}.md"
 
         def run(mutation: Mutation, chapter: Path = chapter, claims: list[str] = claims) -> dict:
             return bench.run(chapter, claims, mutation, first=True)

@@ -2,6 +2,9 @@
 
 import ast
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import draw
 import numpy as np
@@ -105,3 +108,19 @@ def test_an_error_stands_in_front_of_the_changed_statement(changes: list[draw.Ch
         assert ast.parse(stopped.new)
         assert place <= change.line - 1
         assert added[:place] + added[place + 1 :] == stopped.old.splitlines()
+
+
+def test_chapters_that_name_a_function_come_first(
+    changes: list[draw.Change], tmp_path: Path
+) -> None:
+    """Others may reach it through parts that do not tell one formula from another."""
+    change = replace(changes[0], definition="law", chapters=("a", "b", "c"))
+    for name, text in {"a": "other.laws(2)", "b": "law(2)", "c": "law(1)"}.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    registry = SimpleNamespace(path=tmp_path / "claims.toml", of_chapter=lambda name: [])
+    seen: list[str] = []
+    bench = SimpleNamespace(
+        library=LIBRARY, run=lambda chapter, *_, **__: seen.append(chapter.stem) or {}
+    )
+    draw.put_to_checks(bench, change, registry, {"a": 1.0, "b": 3.0, "c": 2.0})
+    assert seen == ["c", "b", "a"]
