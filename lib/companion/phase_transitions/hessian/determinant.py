@@ -13,7 +13,8 @@ Schur complement of :math:`H - z` on the span of B, in the coordinates of B. Wit
 with the products :math:`C = B^T B` and the Stieltjes transform :math:`\alpha(z)` of the bulk. The
 last term is there because :math:`X^T F` lies in the span of B, so that the inputs off this span are
 orthogonal to the forces (MW, Finite-rank perturbation, where the matrix is not written out; derived
-here).
+here). The limit holds beyond the ends of the bulk; in a gap of it, off the span, there may be
+eigenvalues of their own.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class ReducedLimit:
             raise ValueError(f"forces must be linearly independent, got {q} of a smaller rank")
 
     def __call__(self, z: float) -> Array:
-        """Return the limit of M(z), shape (p, p), at a real z off the spectrum."""
+        """Return the limit of M(z), shape (p, p), at a real z beyond the ends of the bulk."""
         level = _validate.number("z", z)
         alpha = float(self.law.stieltjes(level))
         share = 1 / (self._delta + alpha * self._g) / self._g.size
@@ -160,7 +161,7 @@ class ReducedLimit:
         Parameters
         ----------
         z : float
-            Off the spectrum.
+            Beyond the ends of the bulk.
         block : slice, default all
             Which of the directions.
         """
