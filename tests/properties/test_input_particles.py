@@ -27,6 +27,11 @@ def _flow(**options: Any) -> tuple[Attention, dict[str, Any]]:
 
 
 EXAMPLES = {
+    "companion.attention.particles.antipodal.antipodal_rate": lambda: {
+        "head": Head(value=np.diag([2.0, 1.0])), "direction": [1.0, 0.0], "sizes": (1, 2),
+        "inverse_temperature": 1.0,
+    },
+    "companion.attention.particles.antipodal.leading_direction": lambda: {"value": np.eye(2)},
     "companion.attention.particles.attention.Attention": lambda: {
         "inverse_temperature": 1.0, "heads": (Head(value=np.eye(2)),), "feed_forward": LAYER,
     },
