@@ -107,7 +107,7 @@ class ReducedLimit:
     Examples
     --------
     Weights that depend on one coordinate, as yet without training. The zero is the outlier of
-    :class:`~traindyn.laws.HardSubspace`.
+    :class:`~traindyn.laws.hard_subspace.HardSubspace`.
 
     >>> import numpy as np
     >>> from companion.phase_transitions.hessian.determinant import ReducedLimit
