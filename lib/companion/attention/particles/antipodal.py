@@ -14,8 +14,9 @@ eigenvalue :math:`\mu` of V the means of the clusters grow at the eigenvalues of
 .. math:: \mu \begin{pmatrix} p_+ & 1 - p_+ \\ 1 - p_- & p_- \end{pmatrix}
           - \lambda \begin{pmatrix} 2 p_+ - 1 & \\ & 2 p_- - 1 \end{pmatrix} .
 
-For clusters of one size and :math:`\lambda > 0` they are stable if and only if
-:math:`\operatorname{Re} \mu < \lambda \tanh \beta q` for all :math:`\mu`, and :math:`q > 0`.
+For clusters of one size and :math:`\lambda > 0` all rates are negative if and only if
+:math:`\operatorname{Re} \mu < \lambda \tanh \beta q` for all :math:`\mu`, and :math:`q > 0`. Then
+the clusters attract all starts near them.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def antipodal_rate(
     Returns
     -------
     float
-        Negative: the clusters are stable, and all starts near them end there.
+        If it is negative, all starts near the clusters end in two antipodal clusters.
 
     Raises
     ------
