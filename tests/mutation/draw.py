@@ -9,7 +9,8 @@ the reason in ``equivalent.toml``. A run that crashes is counted apart: no check
 number there. So is a statement that no chapter executes, although its definition is reached: it is
 told by an error put in its place. Formulas as printed in a source are left out: they are controls,
 which a check refuses also with another error, and their tests hold them against the source. So are
-conditions that only refuse bad input, which no chapter has, and signs of infinities. Changes that
+conditions and limits that only refuse bad input, which no chapter has, tolerances of solvers, and
+signs of infinities. Changes that
 have run on the same library and chapters are not run again.
 """
 
@@ -48,8 +49,13 @@ IDLE = "idle"
 _EXCHANGED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 _SIGN = {ast.Add: r"\+", ast.Sub: "-", ast.Mult: r"\*", ast.Div: "/"}
 _INFINITE = {"np.inf", "math.inf"}
-#: Arguments that name axes, shapes and orders, not quantities.
-_STRUCTURE = {"axis", "axes", "ndmin", "ddof", "dtype", "order", "ndim", "shape", "size"}
+#: Arguments that name axes, shapes and orders, or tolerances of solvers, not quantities.
+_STRUCTURE = {
+    "axis", "axes", "ndmin", "ddof", "dtype", "order", "ndim", "shape", "size",
+    "atol", "rtol", "tol", "xtol", "xatol", "ftol", "fatol", "epsabs", "epsrel",
+}  # fmt: skip
+#: Arguments that say which input is refused.
+_LIMITS = {"least", "most"}
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,8 @@ def _number(node: ast.expr) -> bool:
 def _formulas(root: ast.AST) -> Iterator[ast.AST]:
     """Walk through formulas.
 
-    Messages, types, indices, shapes, ranges of loops and conditions of refusals are none.
+    Messages, types, indices, shapes, ranges of loops, tolerances of solvers, and conditions and
+    limits of refusals are none.
     """
     for node in ast.iter_child_nodes(root):
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.arguments):
@@ -211,6 +218,10 @@ def _formulas(root: ast.AST) -> Iterator[ast.AST]:
             yield from _formulas(ast.Expr(node.value))
             continue
         if isinstance(node, ast.keyword) and node.arg in _STRUCTURE:
+            continue
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("_validate."):
+            kept = [one for one in node.keywords if one.arg not in _LIMITS]
+            yield from _formulas(ast.Tuple([*node.args, *(one.value for one in kept)], ast.Load()))
             continue
         if isinstance(node, ast.Call) and _called(node) in {"range", "reshape", "empty", "zeros"}:
             continue

@@ -44,7 +44,7 @@ def test_draws_are_spread_over_rooms_and_kinds(changes: list[draw.Change]) -> No
     assert again == chosen
 
 
-def test_refusals_and_infinities_are_no_formulas() -> None:
+def test_refusals_tolerances_and_infinities_are_no_formulas() -> None:
     """No chapter has bad input; what follows a refusal, and its other branch, counts."""
     text = (
         "def f(x):\n"
@@ -52,6 +52,8 @@ def test_refusals_and_infinities_are_no_formulas() -> None:
         "        raise ValueError(f'x must be at least {-LOW}')\n"
         "    elif x > 0:\n"
         "        x = 5 * x\n"
+        "    k = _validate.integer('k', 7 * x, least=0, most=x - 1)\n"
+        "    x = solve(x + 9, atol=3 * EPS)\n"
         "    return max(-np.inf, -x)\n"
     )
     starts = np.cumsum([0, *(len(line) for line in text.splitlines(keepends=True))])
@@ -59,6 +61,10 @@ def test_refusals_and_infinities_are_no_formulas() -> None:
     assert [(kind, text[a:b]) for kind, (a, b), _ in found] == [
         ("operator", "*"),
         ("constant", "5"),
+        ("operator", "*"),
+        ("constant", "7"),
+        ("operator", "+"),
+        ("constant", "9"),
         ("sign", "-"),
     ]
 

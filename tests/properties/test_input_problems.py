@@ -15,15 +15,12 @@ from companion.alignment.beyond.spectra import limit_spectra
 from companion.alignment.transitions import edge_law
 from companion.alignment.xor_alignment import escape
 from companion.effective_dynamics.batches_and_momentum import HeavyBall
-from companion.effective_dynamics.other_inputs.direction import Weights
 from companion.effective_dynamics.other_inputs.images import Resampled
-from companion.effective_dynamics.other_inputs.laws import Law
 from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
-from companion.effective_dynamics.other_inputs.mixture import (
-    Mixture,
-    PairedMixture,
-    PairStatistics,
-)
+from companion.effective_dynamics.other_inputs.pairs import PairedMixture, PairStatistics
+from companion.effective_dynamics.other_steps.adam import AdamPoint, AdamStatistics, AdamSteps
+from companion.effective_dynamics.other_steps.projected import ProjectedSteps
+from companion.effective_dynamics.other_steps.sign import SignSteps
 from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
 from companion.foundations.interpolation import pointwise, smoothing
@@ -31,6 +28,9 @@ from companion.sample_complexity import information_exponent as single_index
 from companion.sample_complexity.information_exponent import search
 from traindyn.gaussian import gauss_hermite
 from traindyn.problems import chain, k_gmm, multi_index, spiked, two_layer
+from traindyn.problems.clouds.direction import Weights
+from traindyn.problems.clouds.laws import Law
+from traindyn.problems.clouds.mixture import Mixture
 from traindyn.problems.population_block import PopulationBlock
 from traindyn.problems.projection_model import Local, ProjectionModel
 from traindyn.problems.regression import least_squares
@@ -367,23 +367,45 @@ def _of_heavy(*names: str) -> tuple[HeavyBall, dict[str, Any]]:
     return heavy, {name: words[name] for name in names}
 
 
+#: Classifiers of clouds and matrices with any inputs and steps, by the part of the library.
+_INPUTS = "companion.effective_dynamics.other_inputs"
+_STEPS = "companion.effective_dynamics.other_steps"
+
+
 def _other_inputs() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Return the problems with other inputs, and what their methods take."""
+    """Return the problems with other inputs or steps, and what their methods take."""
     spread, here = np.full(30, 30**-0.5), spiked.Statistics(np.array(0.4), np.array(0.7))
     pairs = np.tile([1.0, 0.3], 20) / np.sqrt(1.09 * 20)
     parts = PairStatistics(np.array([0.4, 0.3]), np.array([0.7, 0.2]))
     rows = np.random.default_rng(0).normal(size=(12, 3))
     words = {"rng": 1, "c_delta": 0.5, "times": [0.0, 0.2], "step_size": 0.1, "order": 9}
+    words |= {"shift": [0.2, -0.3], "margin": [0.5, -1.0]}
+    matrices = SpikedMatrix(spread, signal=2.0)
+    clouds, points = Mixture(spread), Weights(np.linspace(0, 1, 30))
+    moving = AdamPoint(points.w, np.zeros(30), np.ones(30))
+    images = Resampled(rows, np.tile([1.0, -1.0], 6))
     found = {
-        "laws.Law": (Law("sparse", 0.2), None, None),
-        "mixture.Mixture": (Mixture(spread), here, np.linspace(0, 1, 30)),
-        "mixture.PairedMixture": (PairedMixture(pairs), parts, np.linspace(0, 1, 40)),
-        "matrix.SpikedMatrix": (SpikedMatrix(spread, signal=2.0), here, np.linspace(0, 1, 30)),
-        "images.Resampled": (Resampled(rows, np.tile([1.0, -1.0], 6)), None, np.ones(3)),
+        "problems.clouds.laws.Law": (Law("sparse", 0.2), None, None),
+        "problems.clouds.mixture.Mixture": (clouds, here, points),
+        "problems.clouds.mixture.Clouds": (clouds, None, None),
+        f"{_INPUTS}.pairs.PairedMixture": (
+            PairedMixture(pairs),
+            parts,
+            Weights(np.linspace(0, 1, 40)),
+        ),
+        f"{_INPUTS}.matrix.SpikedMatrix": (matrices, here, points),
+        f"{_INPUTS}.images.Resampled": (images, None, Weights(np.ones(3))),
+        f"{_STEPS}.sign.SignSteps": (SignSteps(clouds, 2), here, points),
+        f"{_STEPS}.adam.AdamSteps": (
+            AdamSteps(clouds),
+            AdamStatistics(*here, np.array(0.3)),
+            moving,
+        ),
+        f"{_STEPS}.projected.ProjectedSteps": (ProjectedSteps(clouds, "rest"), here, points),
     }
     return {
-        name: (problem, {**words, "statistics": statistics, "point": w is not None and Weights(w)})
-        for name, (problem, statistics, w) in found.items()
+        name: (problem, {**words, "statistics": statistics, "point": point})
+        for name, (problem, statistics, point) in found.items()
     }
 
 
@@ -402,35 +424,49 @@ def _clouds() -> dict[str, Any]:
     }
 
 
-_OTHER = {
-    "laws.Law": {"nodes": ("order",)},
-    "matrix.SpikedMatrix": {
-        "initial": ("rng",),
-        "place": ("statistics", "rng"),
-        "statistics": ("point",),
-    },
-    "mixture.Mixture": {
-        "initial": ("rng",),
-        "place": ("statistics", "rng"),
-        "statistics": ("point",),
-        "drift": ("statistics", "c_delta"),
+def _steps() -> dict[str, Any]:
+    """Return what classifiers of clouds are made of."""
+    return {
+        "mean": np.full(30, 30**-0.5),
+        "inputs": Mixture(np.full(30, 30**-0.5)),
+        "part": "rest",
+        "batch": 2,
+        "kind": "sparse",
+        "parameter": 0.2,
+    }
+
+
+_MARKED = {
+    "initial": ("rng",),
+    "place": ("statistics", "rng"),
+    "statistics": ("point",),
+}
+_CLASSIFIER = {**_MARKED, "drift": ("statistics", "c_delta")}
+_OTHER: dict[str, dict[str, tuple[str, ...]]] = {
+    "problems.clouds.laws.Law": {"nodes": ("order",), "sign_mean": ("shift",)},
+    "problems.clouds.mixture.Mixture": {
+        **_CLASSIFIER,
         "volatility": ("statistics", "c_delta"),
     },
-    "mixture.PairedMixture": {
+    "problems.clouds.mixture.Clouds": {
         "initial": ("rng",),
-        "place": ("statistics", "rng"),
-        "statistics": ("point",),
-        "drift": ("statistics", "c_delta"),
+        "response": ("margin",),
+        "slope": ("margin",),
     },
-    "images.Resampled": {
+    f"{_INPUTS}.matrix.SpikedMatrix": _MARKED,
+    f"{_INPUTS}.pairs.PairedMixture": _CLASSIFIER,
+    f"{_INPUTS}.images.Resampled": {
         "initial": ("rng",),
         "statistics": ("point",),
         "follow": ("times", "step_size"),
     },
+    f"{_STEPS}.sign.SignSteps": {**_CLASSIFIER, "averages": ("statistics",)},
+    f"{_STEPS}.adam.AdamSteps": _CLASSIFIER,
+    f"{_STEPS}.projected.ProjectedSteps": {**_CLASSIFIER, "leading": ("statistics",)},
 }
 
 EXAMPLES: dict[str, Any] = {
-    "companion.effective_dynamics.other_inputs.direction.unit": lambda: {
+    "problems.clouds.direction.unit": lambda: {
         "name": "vector",
         "vector": [0.6, 0.8],
     },
@@ -439,9 +475,7 @@ EXAMPLES: dict[str, Any] = {
         "signs": np.tile([1.0, -1.0], 6),
     },
     **{
-        f"companion.effective_dynamics.other_inputs.{kind}.{method}": partial(
-            _of_other_inputs, kind, *names
-        )
+        f"{kind}.{method}": partial(_of_other_inputs, kind, *names)
         for kind, methods in _OTHER.items()
         for method, names in methods.items()
     },
@@ -629,6 +663,8 @@ VOCABULARY = {
     "companion.effective_dynamics": _two_layer,
     "companion.effective_dynamics.batches_and_momentum": _batches,
     "companion.effective_dynamics.other_inputs": _clouds,
+    "companion.effective_dynamics.other_steps": _steps,
+    "problems.clouds": _steps,
     "companion.effective_dynamics.pca": _spiked,
     "companion.sample_complexity.alignment": _two_layer,
     "companion.sample_complexity.effective_dynamics": _spiked,
@@ -652,6 +688,7 @@ CASES = collect(
         "companion.effective_dynamics.binary_mixture.printed",
         "companion.effective_dynamics.binary_mixture.ring",
         "companion.effective_dynamics.other_inputs",
+        "companion.effective_dynamics.other_steps",
         "companion.effective_dynamics.pca",
         "companion.effective_dynamics.xor_mixture",
         "companion.foundations.double_descent.risk",

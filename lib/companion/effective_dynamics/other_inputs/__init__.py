@@ -1,9 +1,9 @@
-"""One-pass SGD on inputs that are not Gaussian: independent coordinates, pairs, matrices, images.
+"""One-pass SGD on inputs that are not Gaussian: pairs of coordinates, matrices, images.
+
+The classifier of clouds with independent coordinates is :mod:`traindyn.problems.clouds.mixture`.
 
 ===========  ===================================================================================
-`direction`  points with a marked direction, and their statistics
-`laws`       laws of one coordinate, with mean zero and variance one
-`mixture`    a classifier on two clouds, with its effective dynamics, and how that fluctuates
+`pairs`      a classifier of two clouds whose noise is correlated within pairs of coordinates
 `matrix`     matrix PCA whose noise has entries of any law
 `images`     two classes of images, and Gaussians with their means and covariances
 ===========  ===================================================================================

@@ -18,10 +18,10 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from companion.effective_dynamics.other_inputs.direction import Weights
 from traindyn import _validate, gaussian
 from traindyn._types import RNG, Array
 from traindyn.problems.base import Kernel
+from traindyn.problems.clouds.direction import Weights
 
 __all__ = ["Fit", "Resampled", "whitened"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from companion.effective_dynamics.other_inputs.direction import Marked, unit
-from companion.effective_dynamics.other_inputs.laws import Law, draw
 from traindyn import _validate
 from traindyn._types import Array
 from traindyn.problems.base import Kernel
+from traindyn.problems.clouds.direction import Marked, unit
+from traindyn.problems.clouds.laws import Law, draw
 
 __all__ = ["SpikedMatrix"]
 
@@ -47,7 +47,7 @@ class SpikedMatrix(Marked):
     Examples
     --------
     >>> import numpy as np
-    >>> from companion.effective_dynamics.other_inputs.laws import Law
+    >>> from traindyn.problems.clouds.laws import Law
     >>> from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
     >>> from traindyn.problems.spiked import Statistics
     >>> from traindyn.sgd import direct

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from companion.effective_dynamics.other_inputs.images import Resampled, whitened
-from companion.effective_dynamics.other_inputs.mixture import Mixture, Statistics
 from traindyn.effective import ode
+from traindyn.problems.clouds.mixture import Mixture, Statistics
 from traindyn.sgd import direct
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from companion.effective_dynamics.other_inputs.laws import Law
 from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
 from traindyn.problems import SpikedTensor
+from traindyn.problems.clouds.laws import Law
 from traindyn.problems.spiked import Statistics
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.effective_dynamics.other_inputs.direction import Marked, unit
+from traindyn.problems.clouds.direction import Marked, unit
 from traindyn.problems.spiked import Statistics
 
 

@@ -47,7 +47,7 @@ def unit(name: str, vector: Array) -> Array:
 
     Examples
     --------
-    >>> from companion.effective_dynamics.other_inputs.direction import unit
+    >>> from traindyn.problems.clouds.direction import unit
     >>> unit("mean", [0.6, 0.8]).tolist()
     [0.6, 0.8]
     """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from companion.effective_dynamics.other_inputs.laws import Law, draw
+from traindyn.problems.clouds.laws import Law, draw
 
 LAWS = [
     Law("normal"),
@@ -51,3 +51,12 @@ def test_refuses_other_laws(kind, parameter):
     """The kind, or the parameter, is named."""
     with pytest.raises(ValueError, match=r"kind|parameter"):
         Law(kind, parameter)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_mean_sign_of_a_shifted_coordinate(law):
+    """That of draws."""
+    draws = _many(*law.code, np.random.default_rng(0), 200_000)
+    shifts = np.array([-0.7, 0.0, 0.4])
+    expected = np.sign(draws[:, None] + shifts).mean(axis=0)
+    np.testing.assert_allclose(law.sign_mean(shifts), expected, atol=5 / np.sqrt(200_000))

@@ -24,7 +24,9 @@ from typing import Literal
 
 import numpy as np
 from numba import njit
-from scipy.special import roots_jacobi
+from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.special import erf, roots_jacobi
 
 from traindyn import _validate, gaussian
 from traindyn._types import Array
@@ -51,7 +53,7 @@ class Law:
 
     Examples
     --------
-    >>> from companion.effective_dynamics.other_inputs.laws import Law
+    >>> from traindyn.problems.clouds.laws import Law
     >>> [Law("signs").excess, Law("sparse", 0.125).excess, Law("student", 10).excess]
     [-2.0, 5.0, 1.0]
     """
@@ -107,7 +109,7 @@ class Law:
 
         Examples
         --------
-        >>> from companion.effective_dynamics.other_inputs.laws import Law
+        >>> from traindyn.problems.clouds.laws import Law
         >>> points, weights = Law("student", 10).nodes()
         >>> print((weights @ points**4).round(3))
         4.0
@@ -128,6 +130,34 @@ class Law:
             return math.sqrt(self.parameter - 2.0) * u / np.sqrt(1.0 - u**2), weights / sum(weights)
         rule = gaussian.gauss_hermite(1, order)
         return rule.nodes[:, 0], rule.weights
+
+    def sign_mean(self, shift: ArrayLike) -> Array:
+        """Mean of the sign of a coordinate plus a shift.
+
+        Parameters
+        ----------
+        shift : array_like
+            In units of the standard deviation of the coordinate.
+
+        Returns
+        -------
+        ndarray, shape of `shift`
+            From -1 to 1.
+
+        Examples
+        --------
+        >>> from traindyn.problems.clouds.laws import Law
+        >>> [Law(kind, 0.25).sign_mean(0.5).round(3).item() for kind in ("normal", "sparse")]
+        [0.383, 0.75]
+        """
+        at = _validate.finite("shift", shift)
+        if self.kind == "normal":
+            return np.asarray(erf(at / math.sqrt(2.0)))
+        if self.kind == "student":
+            law = stats.t(self.parameter)
+            return np.asarray(1.0 - 2.0 * law.cdf(-at / math.sqrt(1.0 - 2.0 / self.parameter)))
+        points, weights = self.nodes()
+        return np.asarray(np.sign(at[..., None] + points) @ weights)
 
 
 @njit(nogil=True, inline="always")

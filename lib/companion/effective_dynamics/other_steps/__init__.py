@@ -1,0 +1,11 @@
+"""Steps that are not plain SGD: signs of the gradient, Adam, and projections of the step.
+
+Each takes the inputs and the loss of :class:`traindyn.problems.clouds.mixture.Mixture`, and brings
+its own step in full dimension and its own effective dynamics.
+
+===========  ===================================================================================
+`sign`       the sign of the gradient of a batch, coordinate by coordinate
+`adam`       Adam, whose second moments are slow
+`projected`  the step along the leading eigenvector of the Hessian, or orthogonal to it
+===========  ===================================================================================
+"""

@@ -1,0 +1,222 @@
+r"""Adam on a linear classifier of two clouds, with slow second moments.
+
+With the gradient g of a batch, powers and roots by coordinate, one step is
+
+.. math::
+
+    p \leftarrow \beta_1 p - (1 - \beta_1) g, \qquad
+    q \leftarrow q + \frac\kappa n (g^2 - q), \qquad
+    w \leftarrow w + \delta\, p / \sqrt q ,
+
+which is Adam with :math:`\beta_2 = 1 - \kappa / n`, without the correction for its start and
+without the number that keeps the root from zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from traindyn import _validate, gaussian
+from traindyn._types import RNG, Array
+from traindyn.gaussian import Rule
+from traindyn.problems.base import Kernel
+from traindyn.problems.clouds.direction import Marked
+from traindyn.problems.clouds.mixture import SPREAD, Mixture, draw_input, response
+from traindyn.problems.spiked import Statistics
+
+__all__ = ["AdamPoint", "AdamStatistics", "AdamSteps"]
+
+
+class AdamPoint(NamedTuple):
+    """Weights and their moments.
+
+    Attributes
+    ----------
+    w : ndarray, shape (n,)
+    first, second : ndarray, shape (n,)
+        Running means of the negative gradient, and of its squares.
+    """
+
+    w: Array
+    first: Array
+    second: Array
+
+
+class AdamStatistics(NamedTuple):
+    """Summary statistics of Adam.
+
+    Attributes
+    ----------
+    m, r2 : ndarray
+        Overlap with the mean of the inputs, and squared length of the rest.
+    v : ndarray
+        Mean of the second moments over the coordinates.
+    """
+
+    m: Array
+    r2: Array
+    v: Array
+
+
+@dataclass(frozen=True, eq=False)
+class AdamSteps(Marked):
+    r"""Adam with batches of fresh samples.
+
+    As the second moments forget over many steps, all of them are near their mean v, and
+
+    .. math::
+
+        \dot m = \frac{\mathbb E f + m\, \mathbb E f' / \lambda}{\sqrt v}, \qquad
+        \tfrac{d}{dt} r_\perp^2 = \frac{2 r_\perp^2\, \mathbb E f'}{\lambda \sqrt v}
+            + \frac{c_\delta\, \mathbb E f^2}{\lambda b v}, \qquad
+        \dot v = \frac{\kappa}{c_\delta} \Big(\frac{\mathbb E f^2}{\lambda b} - v\Big)
+
+    with margins :math:`s \sim N(m, (m^2 + r_\perp^2) / \lambda)`. Momentum does not enter.
+
+    Attributes
+    ----------
+    inputs : Mixture
+        Data and loss, with a spread mean.
+    batch : int, optional
+        Samples per step, b.
+    momentum : float, optional
+        :math:`\beta_1` in [0, 1).
+    forgetting : float, optional
+        :math:`\kappa = (1 - \beta_2) n`, positive and at most n.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of range, or the mean is not spread.
+
+    Examples
+    --------
+    Where the second moments have caught up, the corrector is the step size times the dimension:
+
+    >>> import numpy as np
+    >>> from companion.effective_dynamics.other_steps.adam import AdamStatistics, AdamSteps
+    >>> from traindyn.problems.clouds.mixture import Mixture
+    >>> steps = AdamSteps(Mixture(np.full(400, 0.05), loss="square"))
+    >>> here = AdamStatistics(np.array(0.0), np.array(0.0), np.array(1.0))
+    >>> [float(part) for part in steps.drift(here, c_delta=0.5)]
+    [1.0, 0.5, 0.0]
+    """
+
+    inputs: Mixture
+    batch: int = 1
+    momentum: float = 0.0
+    forgetting: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        inputs = _validate.instance("inputs", self.inputs, Mixture)
+        set_field = object.__setattr__
+        set_field(self, "batch", _validate.integer("batch", self.batch, least=1))
+        momentum = _validate.non_negative("momentum", self.momentum)
+        if momentum >= 1.0:
+            raise ValueError(f"momentum must be less than 1, got {momentum:g}")
+        set_field(self, "momentum", momentum)
+        forgetting = _validate.positive("forgetting", self.forgetting)
+        if forgetting > inputs.dimension:
+            raise ValueError(
+                f"forgetting must be at most the dimension {inputs.dimension}, got {forgetting:g}"
+            )
+        set_field(self, "forgetting", forgetting)
+        if inputs.concentration > SPREAD:
+            raise ValueError(
+                f"inputs.mean must have fourth powers with a sum of at most {SPREAD:g}, got "
+                f"{inputs.concentration:.3g}"
+            )
+
+    @property
+    def direction(self) -> Array:
+        """The mean of the inputs."""
+        return self.inputs.mean
+
+    def initial(self, *, rng: RNG) -> AdamPoint:  # type: ignore[override]
+        """Draw weights from N(0, I / n), with first moments zero and second moments one."""
+        return self._from_rest(super().initial(rng=rng).w, 1.0)
+
+    def place(self, statistics: AdamStatistics, *, rng: RNG) -> AdamPoint:  # type: ignore[override]
+        """Draw a point with these statistics, with first moments zero and equal second ones."""
+        kept = _validate.instance("statistics", statistics, AdamStatistics)
+        v = _validate.positive("v", kept.v)
+        return self._from_rest(super().place(Statistics(kept.m, kept.r2), rng=rng).w, v)
+
+    def statistics(self, point: AdamPoint) -> AdamStatistics:  # type: ignore[override]
+        """Overlap, squared length of the rest, and mean second moment."""
+        _validate.finite("point.first", point.first, shape=(self.dimension,))
+        second = _validate.finite("point.second", point.second, shape=(self.dimension,))
+        m, r2 = super().statistics(point)  # type: ignore[arg-type]
+        return AdamStatistics(m, r2, np.asarray(second.mean()))
+
+    @property
+    def drift_dimension(self) -> int:
+        """Return zero: the quadrature is the problem's own."""
+        return 0
+
+    def drift(
+        self, statistics: AdamStatistics, *, rule: Rule | None = None, c_delta: float
+    ) -> AdamStatistics:
+        """Drift of the effective dynamics at one point, corrector included.
+
+        Parameters
+        ----------
+        statistics : AdamStatistics
+            Of one point, `v` positive.
+        rule : None
+            The quadrature is the problem's own.
+        c_delta : float
+            Step size times dimension, positive.
+        """
+        kept = _validate.instance("statistics", statistics, AdamStatistics)
+        m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
+        v, c = _validate.positive("v", kept.v), _validate.positive("c_delta", c_delta)
+        tau, normal = 1.0 / self.inputs.precision, gaussian.gauss_hermite(1, 60)
+        margins = m + math.sqrt(tau * (m**2 + r2)) * normal.nodes[:, 0]
+        f, slope = self.inputs.response(margins), self.inputs.slope(margins)
+        mean, bend, square = normal.weights @ np.stack([f, slope, f**2], axis=1)
+        power = tau * square / self.batch
+        return AdamStatistics(
+            (mean + tau * m * bend) / math.sqrt(v),
+            2.0 * tau * r2 * bend / math.sqrt(v) + c * power / v,
+            self.forgetting / c * (power - v),
+        )
+
+    def direct_kernel(self) -> Kernel:
+        """One step on fresh samples; the state is ``tuple(point)``."""
+        rate = self.forgetting / self.dimension
+        return Kernel(_step, (*self.inputs.constants, self.batch, self.momentum, rate))
+
+    def _from_rest(self, w: Array, v: float) -> AdamPoint:
+        return AdamPoint(w, np.zeros_like(w), np.full_like(w, v))
+
+
+@njit(nogil=True, error_model="numpy")
+def _step(
+    state: tuple[Array, Array, Array],
+    constants: tuple[Any, ...],
+    rng: np.random.Generator,
+    step_size: float,
+) -> None:
+    """Renew the moments with the gradient of a batch, and move by their quotient."""
+    w, first, second = state
+    mean, law, mixing, logistic, batch, momentum, rate = constants
+    x, pull = np.empty(w.size), np.zeros(w.size)
+    for _ in range(batch):
+        draw_input(x, mean, law, mixing, rng)
+        margin = 0.0
+        for i in range(w.size):
+            margin += w[i] * x[i]
+        f = response(margin, logistic) / batch
+        for i in range(w.size):
+            pull[i] += f * x[i]
+    for i in range(w.size):
+        first[i] = momentum * first[i] + (1.0 - momentum) * pull[i]
+        second[i] += rate * (pull[i] ** 2 - second[i])
+        w[i] += step_size * first[i] / math.sqrt(second[i])
