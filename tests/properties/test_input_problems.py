@@ -20,6 +20,7 @@ from companion.effective_dynamics.other_inputs.matrix import SpikedMatrix
 from companion.effective_dynamics.other_inputs.pairs import PairedMixture, PairStatistics
 from companion.effective_dynamics.other_steps.adam import AdamPoint, AdamStatistics, AdamSteps
 from companion.effective_dynamics.other_steps.projected import ProjectedSteps
+from companion.effective_dynamics.other_steps.rmsprop import RmspropSteps
 from companion.effective_dynamics.other_steps.sign import SignSteps
 from companion.foundations.double_descent.risk import LinearModel
 from companion.foundations.implicit_bias import margin, separable
@@ -401,6 +402,7 @@ def _other_inputs() -> dict[str, tuple[Any, dict[str, Any]]]:
             AdamStatistics(*here, np.array(0.3)),
             moving,
         ),
+        f"{_STEPS}.rmsprop.RmspropSteps": (RmspropSteps(clouds, 0.6), here, moving),
         f"{_STEPS}.projected.ProjectedSteps": (ProjectedSteps(clouds, "rest"), here, points),
     }
     return {
@@ -431,6 +433,7 @@ def _steps() -> dict[str, Any]:
         "inputs": Mixture(np.full(30, 30**-0.5)),
         "part": "rest",
         "batch": 2,
+        "decay": 0.6,
         "kind": "sparse",
         "parameter": 0.2,
     }
@@ -462,6 +465,7 @@ _OTHER: dict[str, dict[str, tuple[str, ...]]] = {
     },
     f"{_STEPS}.sign.SignSteps": {**_CLASSIFIER, "averages": ("statistics",)},
     f"{_STEPS}.adam.AdamSteps": _CLASSIFIER,
+    f"{_STEPS}.rmsprop.RmspropSteps": {**_CLASSIFIER, "averages": ("statistics",)},
     f"{_STEPS}.projected.ProjectedSteps": {**_CLASSIFIER, "leading": ("statistics",)},
 }
 

@@ -4,8 +4,10 @@ Each takes the inputs and the loss of :class:`traindyn.problems.clouds.mixture.M
 its own step in full dimension and its own effective dynamics.
 
 ===========  ===================================================================================
+`margin`     a quadrature over margins
 `sign`       the sign of the gradient of a batch, coordinate by coordinate
 `adam`       Adam, whose second moments are slow
+`rmsprop`    Adam without momentum, whose second moments remember a fixed number of steps
 `projected`  the step along the leading eigenvector of the Hessian, or orthogonal to it
 ===========  ===================================================================================
 """

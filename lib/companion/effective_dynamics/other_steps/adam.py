@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from traindyn import _validate, gaussian
+from companion.effective_dynamics.other_steps.margin import margins
+from traindyn import _validate
 from traindyn._types import RNG, Array
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
@@ -103,7 +104,7 @@ class AdamSteps(Marked):
     >>> from traindyn.problems.clouds.mixture import Mixture
     >>> steps = AdamSteps(Mixture(np.full(400, 0.05), loss="square"))
     >>> here = AdamStatistics(np.array(0.0), np.array(0.0), np.array(1.0))
-    >>> [float(part) for part in steps.drift(here, c_delta=0.5)]
+    >>> [round(float(part), 6) + 0.0 for part in steps.drift(here, c_delta=0.5)]
     [1.0, 0.5, 0.0]
     """
 
@@ -175,12 +176,11 @@ class AdamSteps(Marked):
             Step size times dimension, positive.
         """
         kept = _validate.instance("statistics", statistics, AdamStatistics)
-        m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
         v, c = _validate.positive("v", kept.v), _validate.positive("c_delta", c_delta)
-        tau, normal = 1.0 / self.inputs.precision, gaussian.gauss_hermite(1, 60)
-        margins = m + math.sqrt(tau * (m**2 + r2)) * normal.nodes[:, 0]
-        f, slope = self.inputs.response(margins), self.inputs.slope(margins)
-        mean, bend, square = normal.weights @ np.stack([f, slope, f**2], axis=1)
+        tau, r2 = 1.0 / self.inputs.precision, float(kept.r2)
+        m, off, weights = margins(Statistics(kept.m, kept.r2), precision=self.inputs.precision)
+        f, slope = self.inputs.response(m + off), self.inputs.slope(m + off)
+        mean, bend, square = weights @ np.stack([f, slope, f**2], axis=1)
         power = tau * square / self.batch
         return AdamStatistics(
             (mean + tau * m * bend) / math.sqrt(v),

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numba import njit
 
-from traindyn import _validate, gaussian
+from companion.effective_dynamics.other_steps.margin import margins, normal_rule
+from traindyn import _validate
 from traindyn._types import Array
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
@@ -25,8 +26,8 @@ from traindyn.problems.spiked import Statistics
 __all__ = ["ProjectedSteps"]
 
 Part = Literal["leading", "rest"]
-#: Points of the quadrature by which a step finds its eigenvector.
-_ORDER = 40
+#: How far below zero the squared length may be at a trial point of a solver.
+_BELOW = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +111,11 @@ class ProjectedSteps(Marked):
         bulk : float
             That of all directions orthogonal to both.
         """
-        m, r, f, weights = self._margins(statistics)
-        wave, top = _plane(f, weights, m, r, 1.0 / self.inputs.precision, self._logistic)
-        bulk = weights @ _curvature(f, self._logistic)[0] / self.inputs.precision
-        return np.array([math.cos(wave), math.sin(wave)]), float(bulk + top), float(bulk)
+        m, r, means = self._means(statistics)
+        tau = 1.0 / self.inputs.precision
+        angle, top = _plane(means, m, r, tau)
+        bulk = tau * means[2]
+        return np.array([math.cos(angle), math.sin(angle)]), bulk + top, bulk
 
     def drift(
         self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
@@ -131,53 +133,45 @@ class ProjectedSteps(Marked):
         """
         c = _validate.non_negative("c_delta", c_delta)
         u = self.leading(statistics)[0]
-        m, r, f, weights = self._margins(statistics)
-        tau, flat = 1.0 / self.inputs.precision, weights @ _curvature(f, self._logistic)[0]
-        descent = np.array([weights @ f - tau * m * flat, -tau * r * flat])
+        m, r, (f, square, h, _, _) = self._means(statistics)
+        tau = 1.0 / self.inputs.precision
+        descent = np.array([f - tau * m * h, -tau * r * h])
         along = (descent @ u) * u
         kept = along if self.part == "leading" else descent - along
-        kicks = 0.0 if self.part == "leading" else c * tau * float(weights @ f**2)
+        kicks = 0.0 if self.part == "leading" else c * tau * square
         return Statistics(np.asarray(kept[0]), np.asarray(2.0 * r * kept[1] + kicks))
 
     def direct_kernel(self) -> Kernel:
         """One step on a fresh sample; the state is ``tuple(point)``."""
-        rule = gaussian.gauss_hermite(1, _ORDER)
-        nodes, tau = np.ascontiguousarray(rule.nodes[:, 0]), 1.0 / self.inputs.precision
-        leading = self.part == "leading"
-        return Kernel(_step, (*self.inputs.constants, nodes, rule.weights, tau, leading))
+        tau, leading = 1.0 / self.inputs.precision, self.part == "leading"
+        return Kernel(_step, (*self.inputs.constants, tau, leading))
 
-    @property
-    def _logistic(self) -> bool:
-        return self.inputs.loss == "logistic"
-
-    def _margins(self, statistics: Statistics) -> tuple[float, float, Array, Array]:
-        """Overlap, length of the rest, and f at the nodes of a quadrature with its weights."""
+    def _means(self, statistics: Statistics) -> tuple[float, float, tuple[float, ...]]:
+        """Overlap, length of the rest, and means over the margin."""
         kept = _validate.instance("statistics", statistics, Statistics)
-        m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
-        normal = gaussian.gauss_hermite(1, 60)
-        spread = math.sqrt((m**2 + r2) / self.inputs.precision)
-        f = self.inputs.response(m + spread * normal.nodes[:, 0])
-        return m, math.sqrt(r2), f, normal.weights
+        r2 = _validate.number("r2", kept.r2)
+        # A solver of the equation along u, where r2 tends to zero, may try a point below.
+        kept = Statistics(kept.m, np.asarray(max(r2, 0.0) if r2 > -_BELOW else r2))
+        m, off, weights = margins(kept, precision=self.inputs.precision)
+        f = self.inputs.response(m + off)
+        return m, math.sqrt(kept.r2), _averaged(f, weights, self.inputs.loss == "logistic")
 
 
 @njit(nogil=True, error_model="numpy")
-def _curvature(f: Array, logistic: bool) -> tuple[Array, Array, Array]:
-    """Second, third and fourth derivative of the loss, from minus the first."""
+def _averaged(f: Array, weights: Array, logistic: bool) -> tuple[float, ...]:
+    """Means of f, f^2, and the second to fourth derivative of the loss."""
+    f1, f2 = np.sum(weights * f), np.sum(weights * f * f)
     if not logistic:
-        return np.ones_like(f), np.zeros_like(f), np.zeros_like(f)
+        return f1, f2, 1.0, 0.0, 0.0
     h = f * (1.0 - f)
-    return h, h * (2.0 * f - 1.0), h * (1.0 - 6.0 * h)
+    bend, twist = h * (2.0 * f - 1.0), h * (1.0 - 6.0 * h)
+    return f1, f2, np.sum(weights * h), np.sum(weights * bend), np.sum(weights * twist)
 
 
 @njit(nogil=True, error_model="numpy")
-def _plane(
-    f: Array, weights: Array, m: float, r: float, tau: float, logistic: bool
-) -> tuple[float, float]:
+def _plane(means: tuple[float, ...], m: float, r: float, tau: float) -> tuple[float, float]:
     """Angle of the leading eigenvector to the mean, and its eigenvalue above the bulk."""
-    h, bend, twist = _curvature(f, logistic)
-    h0 = np.sum(weights * h)
-    h1 = tau * np.sum(weights * bend)
-    h2 = tau * tau * np.sum(weights * twist)
+    h0, h1, h2 = means[2], tau * means[3], tau * tau * means[4]
     mean = h0 + 2.0 * m * h1 + m * m * h2
     mixed = r * (h1 + m * h2)
     rest = r * r * h2
@@ -191,8 +185,8 @@ def _step(
 ) -> None:
     """Take one part of a step of SGD."""
     (w,) = state
-    mean, law, mixing, logistic, nodes, weights, tau, leading = constants
-    x, f = np.empty(w.size), np.empty(nodes.size)
+    mean, law, mixing, logistic, tau, leading = constants
+    x = np.empty(w.size)
     draw_input(x, mean, law, mixing, rng)
     m, square, margin, overlap = 0.0, 0.0, 0.0, 0.0
     for i in range(w.size):
@@ -201,9 +195,10 @@ def _step(
         margin += w[i] * x[i]
         overlap += x[i] * mean[i]
     r = math.sqrt(max(square - m * m, 0.0))
-    for k in range(nodes.size):
-        f[k] = response(m + math.sqrt(tau * square) * nodes[k], logistic)
-    angle, _ = _plane(f, weights, m, r, tau, logistic)
+    spread = math.sqrt(tau * square)
+    nodes, weights = normal_rule(spread)
+    f = np.array([response(m + spread * node, logistic) for node in nodes])
+    angle, _ = _plane(_averaged(f, weights, logistic), m, r, tau)
     on_mean, on_rest = math.cos(angle), (math.sin(angle) / r if r > 0.0 else 0.0)
     along = on_mean * overlap + on_rest * (margin - m * overlap)
     pull = step_size * response(margin, logistic)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from traindyn import _validate, gaussian
+from companion.effective_dynamics.other_steps.margin import margins
+from traindyn import _validate
 from traindyn._types import Array
 from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
@@ -49,8 +50,10 @@ class SignSteps(Marked):
     .. math:: \dot m = q (A + B m), \qquad \tfrac{d}{dt} r_\perp^2 = 2 q B r_\perp^2 + c_\delta .
 
     For one sample and the logistic loss the step does not depend on w: A = 1, B = 0, and q is
-    :math:`\sqrt K\, \mathbb E\, \mathrm{sign}(K^{-1/2} + \zeta_1)` for any law of a coordinate
-    and a mean with K entries of one size, where :math:`\zeta_1` is a coordinate of the noise.
+    :math:`\sqrt K\, \mathbb E\, \mathrm{sign}(K^{-1/2} + \zeta_1)` for any symmetric law of a
+    coordinate and a mean with K entries of one size, where :math:`\zeta_1` is a coordinate of the
+    noise. The corrector is then :math:`c_\delta` times the share of the coordinates that move,
+    less :math:`q^2 / n`: these differ from one and from zero for laws with atoms.
 
     Attributes
     ----------
@@ -164,7 +167,7 @@ class SignSteps(Marked):
         length = m**2 + r2
         if length == 0:
             raise ValueError("statistics must not be those of w = 0, whose margins do not vary")
-        one, first, along = self._scaled(m, length / self.inputs.precision)
+        one, first, along = self._scaled(kept)
         others = one ** (self.batch - 1)
         total = 2.0 / math.sqrt(math.pi) * self.batch * _SPACING
         return (
@@ -186,19 +189,19 @@ class SignSteps(Marked):
         moving = self.dimension - (self.dimension - count) * still
         return math.sqrt(count) * mean, (moving - count * mean**2) / self.dimension
 
-    def _scaled(self, m: float, variance: float) -> tuple[Array, Array, Array]:
+    def _scaled(self, statistics: Statistics) -> tuple[Array, Array, Array]:
         """Means of 1, f and f (s - m) times exp(-u^2 f^2) over a margin, at all scales u."""
+        m, off, weights = margins(statistics, precision=self.inputs.precision)
         if self.inputs.loss == "square":
             # Here f = 1 - s is normal.
+            variance = float(m**2 + statistics.r2) / self.inputs.precision
             away, narrowed = 1.0 - m, 1.0 + 2.0 * _SCALES**2 * variance
             one = np.exp(-(_SCALES**2) * away**2 / narrowed) / np.sqrt(narrowed)
             first = one * away / narrowed
             square = one * (variance / narrowed + (away / narrowed) ** 2)
             return one, first, away * first - square
-        normal = gaussian.gauss_hermite(1, 60)
-        off = math.sqrt(variance) * normal.nodes[:, 0]
         f = self.inputs.response(m + off)
-        kept = np.exp(-((_SCALES[:, None] * f) ** 2)) * normal.weights
+        kept = np.exp(-((_SCALES[:, None] * f) ** 2)) * weights
         return kept.sum(axis=1), kept @ f, kept @ (f * off)
 
 
