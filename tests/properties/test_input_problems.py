@@ -470,6 +470,10 @@ _OTHER: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 EXAMPLES: dict[str, Any] = {
+    "companion.effective_dynamics.other_steps.margin.margins": lambda: {
+        "statistics": spiked.Statistics(np.array(0.4), np.array(0.7)),
+        "precision": 2.0,
+    },
     "problems.clouds.direction.unit": lambda: {
         "name": "vector",
         "vector": [0.6, 0.8],
