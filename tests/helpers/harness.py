@@ -60,7 +60,7 @@ LIBRARY = Path(traindyn.__file__).parents[1]
 #: Packages beside it; their rooms are named in full.
 PACKAGES = ("claimbook", "companion")
 #: Abstract classes whose methods are called on every class that fills them in.
-FRAMES = ("Differentiated", "Linear", "Marked")
+FRAMES = ("Differentiated", "Linear", "Marked", "Steps")
 #: A bad call that takes longer than this is stuck.
 PATIENCE_SECONDS = 60.0
 

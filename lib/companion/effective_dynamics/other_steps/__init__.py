@@ -4,6 +4,7 @@ Each takes the inputs and the loss of :class:`traindyn.problems.clouds.mixture.M
 its own step in full dimension and its own effective dynamics.
 
 ===========  ===================================================================================
+`steps`      what all of them share
 `margin`     a quadrature over margins
 `sign`       the sign of the gradient of a batch, coordinate by coordinate
 `adam`       Adam, whose second moments are slow

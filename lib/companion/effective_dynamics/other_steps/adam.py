@@ -22,12 +22,11 @@ import numpy as np
 from numba import njit
 
 from companion.effective_dynamics.other_steps.margin import margins
+from companion.effective_dynamics.other_steps.steps import Steps, descent
 from traindyn import _validate
 from traindyn._types import RNG, Array
-from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
-from traindyn.problems.clouds.direction import Marked
-from traindyn.problems.clouds.mixture import SPREAD, Mixture, draw_input, response
+from traindyn.problems.clouds.mixture import Mixture
 from traindyn.problems.spiked import Statistics
 
 __all__ = ["AdamPoint", "AdamStatistics", "AdamSteps"]
@@ -65,7 +64,7 @@ class AdamStatistics(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AdamSteps(Marked):
+class AdamSteps(Steps):
     r"""Adam with batches of fresh samples.
 
     As the second moments forget over many steps, all of them are near their mean v, and
@@ -108,7 +107,6 @@ class AdamSteps(Marked):
     [1.0, 0.5, 0.0]
     """
 
-    inputs: Mixture
     batch: int = 1
     momentum: float = 0.0
     forgetting: float = 1.0
@@ -128,16 +126,7 @@ class AdamSteps(Marked):
                 f"forgetting must be at most the dimension {inputs.dimension}, got {forgetting:g}"
             )
         set_field(self, "forgetting", forgetting)
-        if inputs.concentration > SPREAD:
-            raise ValueError(
-                f"inputs.mean must have fourth powers with a sum of at most {SPREAD:g}, got "
-                f"{inputs.concentration:.3g}"
-            )
-
-    @property
-    def direction(self) -> Array:
-        """The mean of the inputs."""
-        return self.inputs.mean
+        self._need_spread()
 
     def initial(self, *, rng: RNG) -> AdamPoint:  # type: ignore[override]
         """Draw weights from N(0, I / n), with first moments zero and second moments one."""
@@ -156,27 +145,9 @@ class AdamSteps(Marked):
         m, r2 = super().statistics(point)  # type: ignore[arg-type]
         return AdamStatistics(m, r2, np.asarray(second.mean()))
 
-    @property
-    def drift_dimension(self) -> int:
-        """Return zero: the quadrature is the problem's own."""
-        return 0
-
-    def drift(
-        self, statistics: AdamStatistics, *, rule: Rule | None = None, c_delta: float
-    ) -> AdamStatistics:
-        """Drift of the effective dynamics at one point, corrector included.
-
-        Parameters
-        ----------
-        statistics : AdamStatistics
-            Of one point, `v` positive.
-        rule : None
-            The quadrature is the problem's own.
-        c_delta : float
-            Step size times dimension, positive.
-        """
+    def _drift(self, statistics: AdamStatistics, c: float) -> AdamStatistics:
         kept = _validate.instance("statistics", statistics, AdamStatistics)
-        v, c = _validate.positive("v", kept.v), _validate.positive("c_delta", c_delta)
+        v, c = _validate.positive("v", kept.v), _validate.positive("c_delta", c)
         tau, r2 = 1.0 / self.inputs.precision, float(kept.r2)
         m, off, weights = margins(Statistics(kept.m, kept.r2), precision=self.inputs.precision)
         f, slope = self.inputs.response(m + off), self.inputs.slope(m + off)
@@ -191,7 +162,7 @@ class AdamSteps(Marked):
     def direct_kernel(self) -> Kernel:
         """One step on fresh samples; the state is ``tuple(point)``."""
         rate = self.forgetting / self.dimension
-        return Kernel(_step, (*self.inputs.constants, self.batch, self.momentum, rate))
+        return Kernel(_step, (self.inputs.constants, self.batch, self.momentum, rate))
 
     def _from_rest(self, w: Array, v: float) -> AdamPoint:
         return AdamPoint(w, np.zeros_like(w), np.full_like(w, v))
@@ -206,16 +177,8 @@ def _step(
 ) -> None:
     """Renew the moments with the gradient of a batch, and move by their quotient."""
     w, first, second = state
-    mean, law, mixing, logistic, batch, momentum, rate = constants
-    x, pull = np.empty(w.size), np.zeros(w.size)
-    for _ in range(batch):
-        draw_input(x, mean, law, mixing, rng)
-        margin = 0.0
-        for i in range(w.size):
-            margin += w[i] * x[i]
-        f = response(margin, logistic) / batch
-        for i in range(w.size):
-            pull[i] += f * x[i]
+    inputs, batch, momentum, rate = constants
+    pull = descent(w, inputs, batch, rng)
     for i in range(w.size):
         first[i] = momentum * first[i] + (1.0 - momentum) * pull[i]
         second[i] += rate * (pull[i] ** 2 - second[i])

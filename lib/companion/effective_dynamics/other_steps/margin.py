@@ -13,6 +13,9 @@ from traindyn.problems.spiked import Statistics
 
 __all__ = ["margins"]
 
+#: Logarithmic grid of the scales u at which integrals of exp(-u^2 S) over u are summed.
+SPACING = 0.2
+SCALES = np.exp(np.arange(-16.0, 16.0, SPACING))
 #: Largest standard deviation of a margin, where the rule has three million points.
 _WIDEST = 1e5
 

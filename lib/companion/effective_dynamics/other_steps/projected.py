@@ -15,12 +15,11 @@ import numpy as np
 from numba import njit
 
 from companion.effective_dynamics.other_steps.margin import margins, normal_rule
+from companion.effective_dynamics.other_steps.steps import Steps
 from traindyn import _validate
 from traindyn._types import Array
-from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
-from traindyn.problems.clouds.direction import Marked
-from traindyn.problems.clouds.mixture import SPREAD, Mixture, draw_input, response
+from traindyn.problems.clouds.mixture import Mixture, draw_input, response
 from traindyn.problems.spiked import Statistics
 
 __all__ = ["ProjectedSteps"]
@@ -31,7 +30,7 @@ _BELOW = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectedSteps(Marked):
+class ProjectedSteps(Steps):
     r"""SGD on one sample per step, along the leading eigenvector of the Hessian or off it.
 
     In the basis of the mean :math:`\mu` and the unit vector e of :math:`w_\perp` the Hessian is,
@@ -72,28 +71,13 @@ class ProjectedSteps(Marked):
     0.0
     """
 
-    inputs: Mixture
     part: Part
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        inputs = _validate.instance("inputs", self.inputs, Mixture)
+        _validate.instance("inputs", self.inputs, Mixture)
         _validate.choice("part", self.part, ("leading", "rest"))
-        if inputs.concentration > SPREAD:
-            raise ValueError(
-                f"inputs.mean must have fourth powers with a sum of at most {SPREAD:g}, got "
-                f"{inputs.concentration:.3g}"
-            )
-
-    @property
-    def direction(self) -> Array:
-        """The mean of the inputs."""
-        return self.inputs.mean
-
-    @property
-    def drift_dimension(self) -> int:
-        """Return zero: the quadrature is the problem's own."""
-        return 0
+        self._need_spread()
 
     def leading(self, statistics: Statistics) -> tuple[Array, float, float]:
         r"""Leading eigenvector of the Hessian of the expected loss, and the eigenvalues around it.
@@ -117,21 +101,7 @@ class ProjectedSteps(Marked):
         bulk = tau * means[2]
         return np.array([math.cos(angle), math.sin(angle)]), bulk + top, bulk
 
-    def drift(
-        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
-    ) -> Statistics:
-        """Drift of the effective dynamics at one point, corrector included.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            Of one point.
-        rule : None
-            The quadrature is the problem's own.
-        c_delta : float
-            Step size times dimension.
-        """
-        c = _validate.non_negative("c_delta", c_delta)
+    def _drift(self, statistics: Statistics, c: float) -> Statistics:
         u = self.leading(statistics)[0]
         m, r, (f, square, h, _, _) = self._means(statistics)
         tau = 1.0 / self.inputs.precision

@@ -15,26 +15,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from companion.effective_dynamics.other_steps.adam import AdamPoint, AdamSteps
-from companion.effective_dynamics.other_steps.margin import margins
+from companion.effective_dynamics.other_steps.margin import SCALES, SPACING, margins
+from companion.effective_dynamics.other_steps.steps import Steps
 from traindyn import _validate
 from traindyn._types import RNG, Array
-from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
 from traindyn.problems.clouds.direction import Marked, Weights
-from traindyn.problems.clouds.mixture import SPREAD, Mixture
+from traindyn.problems.clouds.mixture import Mixture
 from traindyn.problems.spiked import Statistics
 
 __all__ = ["RmspropSteps"]
 
-#: Logarithms of the scales u at which integrals over them are summed, and their distance.
-_SPACING = 0.2
-_SCALES = np.exp(np.arange(-12.0, 14.0, _SPACING))
 #: Weight of a past step that is left out.
 _SMALL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class RmspropSteps(Marked):
+class RmspropSteps(Steps):
     r"""RMSprop with single samples, normal noise and a spread mean.
 
     With independent margins :math:`s_k \sim N(m, (m^2 + r_\perp^2) / \lambda)`, standard normal
@@ -79,7 +76,6 @@ class RmspropSteps(Marked):
     0.998
     """
 
-    inputs: Mixture
     decay: float
 
     def __post_init__(self) -> None:
@@ -89,16 +85,9 @@ class RmspropSteps(Marked):
         if decay >= 1.0:
             raise ValueError(f"decay must be less than 1, got {decay:g}")
         object.__setattr__(self, "decay", decay)
-        if inputs.law.kind != "normal" or inputs.concentration > SPREAD:
-            raise ValueError(
-                "inputs must have normal noise and a mean whose fourth powers sum up to at most "
-                f"{SPREAD:g}, got {inputs.law.kind} noise and {inputs.concentration:.3g}"
-            )
-
-    @property
-    def direction(self) -> Array:
-        """The mean of the inputs."""
-        return self.inputs.mean
+        self._need_spread()
+        if inputs.law.kind != "normal":
+            raise ValueError(f"inputs must have normal noise, got {inputs.law.kind} noise")
 
     def initial(self, *, rng: RNG) -> AdamPoint:  # type: ignore[override]
         """Draw weights from N(0, I / n), with second moments as at those statistics."""
@@ -114,27 +103,8 @@ class RmspropSteps(Marked):
             _validate.finite(f"point.{name}", getattr(point, name), shape=(self.dimension,))
         return super().statistics(point)  # type: ignore[arg-type]
 
-    @property
-    def drift_dimension(self) -> int:
-        """Return zero: the quadrature is the problem's own."""
-        return 0
-
-    def drift(
-        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
-    ) -> Statistics:
-        """Drift of the effective dynamics at one point, corrector included.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            Of one point.
-        rule : None
-            The quadrature is the problem's own.
-        c_delta : float
-            Step size times dimension.
-        """
+    def _drift(self, statistics: Statistics, c: float) -> Statistics:
         pull, back, kicks = self.averages(statistics)
-        c = _validate.non_negative("c_delta", c_delta)
         root = math.sqrt(self.inputs.precision)
         return Statistics(
             np.asarray(root * (pull + back * statistics.m)),
@@ -160,8 +130,8 @@ class RmspropSteps(Marked):
         _, off, weights = margins(statistics, precision=self.inputs.precision)
         f = self.inputs.response(m + off)
         past = np.arange(1, 1 + math.ceil(math.log(_SMALL) / math.log(self.decay)))
-        doubled = 2.0 * _SCALES[:, None] ** 2 * f**2
-        alone, shares = np.ones_like(_SCALES), np.zeros_like(_SCALES)
+        doubled = 2.0 * SCALES[:, None] ** 2 * f**2
+        alone, shares = np.ones_like(SCALES), np.zeros_like(SCALES)
         for share in (1.0 - self.decay) * self.decay**past:
             narrowed = 1.0 + share * doubled
             mean = narrowed**-0.5 @ weights
@@ -170,11 +140,11 @@ class RmspropSteps(Marked):
         own = 1.0 + (1.0 - self.decay) * doubled
         pull, back = ((value * own**-0.5) @ weights for value in (f, f * off))
         kicks = (f**2 * own**-1.5) @ weights
-        total = 4.0 / math.sqrt(math.pi) * _SPACING * _SCALES**3 * alone * shares
+        total = 4.0 / math.sqrt(math.pi) * SPACING * SCALES**3 * alone * shares
         return (
             float(total @ pull),
             float(total @ back) / length,
-            float(2.0 * _SPACING * (_SCALES**2 * alone) @ kicks),
+            float(2.0 * SPACING * (SCALES**2 * alone) @ kicks),
         )
 
     def direct_kernel(self) -> Kernel:

@@ -18,24 +18,19 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from companion.effective_dynamics.other_steps.margin import margins
+from companion.effective_dynamics.other_steps.margin import SCALES, SPACING, margins
+from companion.effective_dynamics.other_steps.steps import Steps, descent
 from traindyn import _validate
 from traindyn._types import Array
-from traindyn.gaussian import Rule
 from traindyn.problems.base import Kernel
-from traindyn.problems.clouds.direction import Marked
-from traindyn.problems.clouds.mixture import SPREAD, Mixture, draw_input, response
+from traindyn.problems.clouds.mixture import SPREAD, Mixture
 from traindyn.problems.spiked import Statistics
 
 __all__ = ["SignSteps"]
 
-#: Logarithms of the scales u at which the integral over them is summed, and their distance.
-_SPACING = 0.2
-_SCALES = np.exp(np.arange(-16.0, 16.0, _SPACING))
-
 
 @dataclass(frozen=True, eq=False)
-class SignSteps(Marked):
+class SignSteps(Steps):
     r"""Sign descent with batches of fresh samples.
 
     With margins :math:`s_j \sim N(m, (m^2 + r_\perp^2) / \lambda)`, :math:`f_j = f(s_j)` and
@@ -86,7 +81,6 @@ class SignSteps(Marked):
     0.0
     """
 
-    inputs: Mixture
     batch: int = 1
 
     def __post_init__(self) -> None:
@@ -113,37 +107,13 @@ class SignSteps(Marked):
             )
 
     @property
-    def direction(self) -> Array:
-        """The mean of the inputs."""
-        return self.inputs.mean
-
-    @property
     def _blind(self) -> bool:
         """Whether the step does not depend on w: one sample, and a loss that decreases."""
         return self.batch == 1 and self.inputs.loss == "logistic"
 
-    @property
-    def drift_dimension(self) -> int:
-        """Return zero: the quadrature is the problem's own."""
-        return 0
-
-    def drift(
-        self, statistics: Statistics, *, rule: Rule | None = None, c_delta: float
-    ) -> Statistics:
-        """Drift of the effective dynamics at one point, corrector included.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            Of one point.
-        rule : None
-            The quadrature is the problem's own.
-        c_delta : float
-            Step size times dimension.
-        """
+    def _drift(self, statistics: Statistics, c: float) -> Statistics:
         kept = _validate.instance("statistics", statistics, Statistics)
         m, r2 = _validate.number("m", kept.m), _validate.non_negative("r2", kept.r2)
-        c = _validate.non_negative("c_delta", c_delta)
         if self._blind:
             pull, kicks = self._sightless()
             return Statistics(np.asarray(pull), np.asarray(c * kicks))
@@ -169,15 +139,15 @@ class SignSteps(Marked):
             raise ValueError("statistics must not be those of w = 0, whose margins do not vary")
         one, first, along = self._scaled(kept)
         others = one ** (self.batch - 1)
-        total = 2.0 / math.sqrt(math.pi) * self.batch * _SPACING
+        total = 2.0 / math.sqrt(math.pi) * self.batch * SPACING
         return (
-            total * float(np.sum(_SCALES * first * others)),
-            total * float(np.sum(_SCALES * along * others)) / length,
+            total * float(np.sum(SCALES * first * others)),
+            total * float(np.sum(SCALES * along * others)) / length,
         )
 
     def direct_kernel(self) -> Kernel:
         """One step on fresh samples; the state is ``tuple(point)``."""
-        return Kernel(_step, (*self.inputs.constants, self.batch))
+        return Kernel(_step, (self.inputs.constants, self.batch))
 
     def _sightless(self) -> tuple[float, float]:
         """Drift of the overlap, and share of the coordinates that move, for single samples."""
@@ -195,13 +165,13 @@ class SignSteps(Marked):
         if self.inputs.loss == "square":
             # Here f = 1 - s is normal.
             variance = float(m**2 + statistics.r2) / self.inputs.precision
-            away, narrowed = 1.0 - m, 1.0 + 2.0 * _SCALES**2 * variance
-            one = np.exp(-(_SCALES**2) * away**2 / narrowed) / np.sqrt(narrowed)
+            away, narrowed = 1.0 - m, 1.0 + 2.0 * SCALES**2 * variance
+            one = np.exp(-(SCALES**2) * away**2 / narrowed) / np.sqrt(narrowed)
             first = one * away / narrowed
             square = one * (variance / narrowed + (away / narrowed) ** 2)
             return one, first, away * first - square
         f = self.inputs.response(m + off)
-        kept = np.exp(-((_SCALES[:, None] * f) ** 2)) * weights
+        kept = np.exp(-((SCALES[:, None] * f) ** 2)) * weights
         return kept.sum(axis=1), kept @ f, kept @ (f * off)
 
 
@@ -211,15 +181,7 @@ def _step(
 ) -> None:
     """Move every coordinate by the step size against its gradient."""
     (w,) = state
-    mean, law, mixing, logistic, batch = constants
-    x, pull = np.empty(w.size), np.zeros(w.size)
-    for _ in range(batch):
-        draw_input(x, mean, law, mixing, rng)
-        margin = 0.0
-        for i in range(w.size):
-            margin += w[i] * x[i]
-        f = response(margin, logistic)
-        for i in range(w.size):
-            pull[i] += f * x[i]
+    inputs, batch = constants
+    pull = descent(w, inputs, batch, rng)
     for i in range(w.size):
         w[i] += step_size * np.sign(pull[i])
