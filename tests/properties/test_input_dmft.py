@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from harness import Case, collect, without_example
 
+from companion.phase_transitions.thresholds.success import SETTINGS
 from traindyn.dmft import MeanField, OverlapLaw, solve
 from traindyn.dmft.overlap import overlap_law
 from traindyn.gaussian import gauss_hermite
@@ -34,6 +35,25 @@ EXAMPLES = {
     "companion.phase_transitions.thresholds.bounds.price": lambda: {
         "weights": [-1.0, 0.5, 2.0], "coordinate": [1.5, 0.5, -1.0], "labels": [1.0, 0.2, 0.5],
         "sample_ratio": 2.0, "probabilities": [0.25, 0.25, 0.5], "cells": 2,
+    },
+    "companion.phase_transitions.thresholds.minimum.informed_minimum": lambda: {
+        "problem": STEEP, "sample_ratio": 40.0,
+    },
+    "companion.phase_transitions.thresholds.minimum.informed_branch": lambda: {
+        "problem": STEEP, "sample_ratios": [40.0, 30.0],
+    },
+    "companion.phase_transitions.thresholds.minimum.blind_overlap": lambda: {
+        "problem": STEEP, "sample_ratio": 4.0,
+    },
+    "companion.phase_transitions.thresholds.success.Setting.sample_ratios": lambda: (
+        SETTINGS["quadratic"], {"dimension": 50},
+    ),
+    "companion.phase_transitions.thresholds.success.count": lambda: {
+        "settings": ["quadratic"], "dimensions": [50], "runs": 20, "rng": 0, "store": None,
+        "workers": 1, "progress": False,
+    },
+    "companion.phase_transitions.thresholds.success.recorded": lambda: {
+        "setting": "quadratic", "dimension": 50,
     },
     "companion.phase_transitions.generality.beside.overlap_law_beside": lambda: {
         "solution": _solution(), "hard": [[1.0]],
@@ -71,6 +91,10 @@ EXAMPLES = {
     },
     "dmft.overlap.OverlapLaw.sample": lambda: (_law(), {"count": 2, "rng": 0}),
     "dmft.overlap.overlap_law": lambda: {"solution": _solution()},
+    "dmft.proximal.proximal": lambda: {
+        "problem": STEEP, "labels": [0.5, 2.0], "points": [0.2, -0.3], "kappa": 0.01,
+        "start": [0.2, -0.3],
+    },
     "dmft.stable.stable_limit": lambda: {
         "problem": STEEP, "sample_ratio": 40.0, "rule": RULE, "start": (0.01, 0.02),
     },
@@ -119,6 +143,8 @@ CASES = collect(
         "companion.phase_transitions.grokking",
         "companion.phase_transitions.mean_field",
         "companion.phase_transitions.thresholds.bounds",
+        "companion.phase_transitions.thresholds.minimum",
+        "companion.phase_transitions.thresholds.success",
     ],
     EXAMPLES,
     REASONS,

@@ -2,6 +2,7 @@
 
 from traindyn.dmft.kernels import Kernels, MeanField, Paths, TargetMoments, solve
 from traindyn.dmft.overlap import OverlapLaw, overlap_law
+from traindyn.dmft.proximal import proximal
 from traindyn.dmft.stable import StableLimit, stable_limit, stable_threshold
 from traindyn.dmft.thresholds import initial_threshold
 
@@ -14,6 +15,7 @@ __all__ = [
     "TargetMoments",
     "initial_threshold",
     "overlap_law",
+    "proximal",
     "solve",
     "stable_limit",
     "stable_threshold",

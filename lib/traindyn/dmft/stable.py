@@ -27,6 +27,7 @@ from scipy.optimize import brentq
 
 from traindyn import _validate
 from traindyn._types import Array
+from traindyn.dmft.proximal import proximal
 from traindyn.gaussian import Rule, gauss_hermite
 from traindyn.laws import HardSubspace
 from traindyn.problems.multi_index import MultiIndex, decompose
@@ -35,7 +36,6 @@ __all__ = ["StableLimit", "stable_limit", "stable_threshold"]
 
 _ORDERS = {2: 81, 3: 25}
 _MAX_ITERATIONS = 500
-_PROX_STEPS = 200
 _TOLERANCE = 1e-9
 _NEAR = 1e-3
 """Residual below which the iteration is extrapolated, to so many times a damped step."""
@@ -307,23 +307,6 @@ class _Equations:
         """L''(v, y)."""
         return self.problem.hessian_weights(v[:, None], self.labels)[:, 0, 0]
 
-    def prox(self, w: Array, kappa: float, v: Array) -> Array:
-        """Proximal points of w, from a guess."""
-        misfit = v - w + kappa * self.slope(v)
-        for _ in range(_PROX_STEPS):
-            curvature = 1 + kappa * self.curvature(v)
-            # Downhill even where the objective is concave, and never far.
-            rate = np.maximum(np.abs(curvature), np.where(curvature > 0, 1e-3, 0.2))
-            v = v + np.clip(-misfit / rate, -1.0, 1.0)
-            pull = kappa * self.slope(v)
-            misfit = v - w + pull
-            if np.all(np.abs(misfit) <= 1e-11 * (1 + np.abs(w) + np.abs(pull))):
-                return v
-        raise FloatingPointError(
-            f"the proximal map must converge, got a residual of {np.abs(misfit).max():.3g} after "
-            f"{_PROX_STEPS} steps at kappa = {kappa:.4g}"
-        )
-
     def solve(
         self, sample_ratio: float, q: float, kappa: float, tolerance: float = _TOLERANCE
     ) -> StableLimit:
@@ -333,7 +316,8 @@ class _Equations:
         mixing = _Mixing()
         for _ in range(_MAX_ITERATIONS):
             w = np.sqrt(q) * self.z
-            v = self.prox(w, kappa, v if np.isfinite(residual) else w)
+            start = v if np.isfinite(residual) else w
+            v = proximal(self.problem, self.labels, w, kappa, start=start)
             curvature = kappa * self.curvature(v)
             if curvature.min() <= -1:
                 raise FloatingPointError(
