@@ -1,15 +1,15 @@
 r"""The minimum of the risk that gradient descent reaches in the stable phase, with its overlap.
 
-A neuron :math:`\theta = (m, \theta_\perp)` with :math:`r = \|\theta_\perp\|` learns a target with
+A neuron :math:`\theta = (x, \theta_\perp)` with :math:`\rho = \|\theta_\perp\|` learns a target with
 one hard direction, whose coordinate is s. Leaving one sample out, as for the null branch
 (:mod:`traindyn.dmft.stable`), but with a gradient that vanishes along the direction too, gives
 
-.. math:: V + \kappa L'(V, y) = m s + r Z, \qquad E[s L'(V, y)] = 0, \qquad
-          r^2 = \delta \kappa^2 E[L'(V, y)^2], \qquad
+.. math:: V + \kappa L'(V, y) = x s + \rho Z, \qquad E[s L'(V, y)] = 0, \qquad
+          \rho^2 = \delta \kappa^2 E[L'(V, y)^2], \qquad
           \frac1\delta = E\Big[\frac{\kappa G}{1 + \kappa G}\Big], \quad G = L''(V, y)
 
-(derived here). The first equation holds for m = 0, since the direction is hard. Divided by m it
-becomes :math:`E[G s^2 / (1 + \kappa G)] = 0` as :math:`m \to 0`: the branch with an overlap leaves
+(derived here). The first equation holds for x = 0, since the direction is hard. Divided by x it
+becomes :math:`E[G s^2 / (1 + \kappa G)] = 0` as :math:`x \to 0`: the branch with an overlap leaves
 the null branch where the Hessian of the latter has its first informative negative eigenvalue, at
 :math:`\delta_{NN}`. For a GeLU neuron with a large output scale it goes to larger sample ratios
 from there, and the overlap grows continuously; with a small one it first goes back, to a turning
@@ -19,7 +19,7 @@ Below, the minimum has no overlap in the limit. In dimension d the gradient alon
 a mean square of :math:`E[s^2 L'^2] / n` where it would vanish in the limit, and the curvature there
 is :math:`c = E[G s^2 / (1 + \kappa G)]`, so that
 
-.. math:: d\, E[m^2] \to \frac{E[s^2 L'(V, y)^2]}{\delta c^2} ,
+.. math:: d\, E[x^2] \to \frac{E[s^2 L'(V, y)^2]}{\delta c^2} ,
 
 which diverges at :math:`\delta_{NN}`.
 """
@@ -57,9 +57,9 @@ class Minimum(NamedTuple):
     ----------
     sample_ratio : float
     overlap : float
-        m, the component along the hard direction.
+        x, the component along the hard direction.
     rest : float
-        r, the norm of the other components.
+        rho, the norm of the other components.
     kappa : float
         Variance parameter of the proximal map.
     stability : float
@@ -252,7 +252,7 @@ def _derivatives(problem: MultiIndex, v: Array, labels: Array) -> tuple[Array, A
 
 
 def _residuals(logarithms: Array, problem: MultiIndex, labels: Array, delta: float) -> Array:
-    """Of the three equations, relative, at (m, r, kappa); the first one divided by m."""
+    """Of the three equations, relative, at (x, rho, kappa); the first one divided by x."""
     m, r, kappa = (float(x) for x in np.exp(logarithms))
     v = proximal(problem, labels, m * _S + r * _Z, kappa)
     slopes, curvatures = _derivatives(problem, v, labels)

@@ -48,7 +48,7 @@ def test_equations_by_another_rule():
 
 @pytest.mark.parametrize("scale", [7.0, 8.0, 10.0])
 def test_continuous_branch_begins_at_the_threshold(scale):
-    """m^2 falls linearly to zero there, and nothing is found below."""
+    """The squared overlap falls linearly to zero there, and nothing is found below."""
     problem = MultiIndex(second_layer=[scale])
     onset = stable_threshold(problem, 11.0).sample_ratio
     far, near = (informed_minimum(problem, onset * x).overlap ** 2 for x in (1.002, 1.001))
@@ -89,7 +89,7 @@ def test_many_samples_lead_to_the_minimum_of_the_population():
 
 
 def test_descent_ends_there():
-    """m^2 and r^2 at 20 samples per dimension in d = 200, from a start with an overlap."""
+    """The squared overlap and rest at 20 samples per dimension in d = 200, from a start with an overlap."""
     found, rows = informed_minimum(EIGHT, 20.0), []
     for seed in range(24):
         rng = np.random.default_rng(seed)
