@@ -1,7 +1,7 @@
 r"""The minimum of the risk that gradient descent reaches in the stable phase, with its overlap.
 
-A neuron :math:`\theta = (x, \theta_\perp)` with :math:`\rho = \|\theta_\perp\|` learns a target with
-one hard direction, whose coordinate is s. Leaving one sample out, as for the null branch
+A neuron :math:`\theta = (x, \theta_\perp)` with :math:`\rho = \|\theta_\perp\|` learns a target
+with one hard direction, whose coordinate is s. Leaving one sample out, as for the null branch
 (:mod:`traindyn.dmft.stable`), but with a gradient that vanishes along the direction too, gives
 
 .. math:: V + \kappa L'(V, y) = x s + \rho Z, \qquad E[s L'(V, y)] = 0, \qquad

@@ -89,7 +89,7 @@ def test_many_samples_lead_to_the_minimum_of_the_population():
 
 
 def test_descent_ends_there():
-    """The squared overlap and rest at 20 samples per dimension in d = 200, from a start with an overlap."""
+    """Squared overlap and rest in d = 200 at 20 samples per dimension, from an informed start."""
     found, rows = informed_minimum(EIGHT, 20.0), []
     for seed in range(24):
         rng = np.random.default_rng(seed)
