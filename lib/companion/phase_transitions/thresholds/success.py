@@ -43,6 +43,7 @@ _SHARES = (0.25, 0.5, 1.0)
 _BEGIN = "COUNTS: Counted = {"
 
 DIMENSIONS = (50, 100, 200, 400, 800, 1600, 3200)
+"""In which successes are counted."""
 _RUNS = dict.fromkeys(DIMENSIONS, 200) | {1600: 100, 3200: 40}
 """At each sample ratio."""
 
