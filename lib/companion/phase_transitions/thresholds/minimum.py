@@ -8,7 +8,7 @@ with one hard direction, whose coordinate is s. Leaving one sample out, as for t
           \rho^2 = \delta \kappa^2 E[L'(V, y)^2], \qquad
           \frac1\delta = E\Big[\frac{\kappa G}{1 + \kappa G}\Big], \quad G = L''(V, y)
 
-(derived here). The first equation holds for x = 0, since the direction is hard. Divided by x it
+(derived here). The second equation holds for x = 0, since the direction is hard. Divided by x it
 becomes :math:`E[G s^2 / (1 + \kappa G)] = 0` as :math:`x \to 0`: the branch with an overlap leaves
 the null branch where the Hessian of the latter has its first informative negative eigenvalue, at
 :math:`\delta_{NN}`. For a GeLU neuron with a large output scale it goes to larger sample ratios
@@ -156,12 +156,12 @@ def informed_branch(problem: MultiIndex, sample_ratios: ArrayLike) -> list[Minim
         )
     labels = problem.target.signal(_S[:, None])
 
-    def mean_loss(m: float) -> float:
-        predictions = problem.predict((m * _S)[:, None])
+    def mean_loss(overlap: float) -> float:
+        predictions = problem.predict((overlap * _S)[:, None])
         return float(_WEIGHTS @ problem.loss.value(labels, predictions))
 
     scan = np.geomspace(1e-3, 1e2, 400)
-    best = scan[np.argmin([mean_loss(m) for m in scan])]
+    best = scan[np.argmin([mean_loss(overlap) for overlap in scan])]
     slopes, curvatures = _derivatives(problem, best * _S, labels)
     kappa = 1 / (_START * float(_WEIGHTS @ curvatures))
     rest = np.sqrt(_START * float(_WEIGHTS @ slopes**2)) * kappa
@@ -237,12 +237,12 @@ def _require(problem: MultiIndex) -> None:
 
 
 def _minimum(problem: MultiIndex, labels: Array, delta: float, point: Array) -> Minimum:
-    m, r, kappa = (float(x) for x in point)
-    v = proximal(problem, labels, m * _S + r * _Z, kappa)
+    overlap, rest, kappa = (float(value) for value in point)
+    v = proximal(problem, labels, overlap * _S + rest * _Z, kappa)
     t = kappa * _derivatives(problem, v, labels)[1]
     t /= 1 + t
     loss = float(_WEIGHTS @ problem.loss.value(labels, problem.predict(v[:, None])))
-    return Minimum(delta, m, r, kappa, delta * float(_WEIGHTS @ t**2), loss)
+    return Minimum(delta, overlap, rest, kappa, delta * float(_WEIGHTS @ t**2), loss)
 
 
 def _derivatives(problem: MultiIndex, v: Array, labels: Array) -> tuple[Array, Array]:
@@ -253,14 +253,14 @@ def _derivatives(problem: MultiIndex, v: Array, labels: Array) -> tuple[Array, A
 
 def _residuals(logarithms: Array, problem: MultiIndex, labels: Array, delta: float) -> Array:
     """Of the three equations, relative, at (x, rho, kappa); the first one divided by x."""
-    m, r, kappa = (float(x) for x in np.exp(logarithms))
-    v = proximal(problem, labels, m * _S + r * _Z, kappa)
+    overlap, rest, kappa = (float(value) for value in np.exp(logarithms))
+    v = proximal(problem, labels, overlap * _S + rest * _Z, kappa)
     slopes, curvatures = _derivatives(problem, v, labels)
     shrunk = curvatures / (1 + kappa * curvatures)
     return np.array(
         [
-            _WEIGHTS @ (_S * slopes) / (m * np.abs(shrunk).max()),
-            delta * kappa**2 * (_WEIGHTS @ slopes**2) / r**2 - 1,
+            _WEIGHTS @ (_S * slopes) / (overlap * np.abs(shrunk).max()),
+            delta * kappa**2 * (_WEIGHTS @ slopes**2) / rest**2 - 1,
             delta * kappa * (_WEIGHTS @ shrunk) - 1,
         ]
     )

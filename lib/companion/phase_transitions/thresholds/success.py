@@ -144,10 +144,12 @@ def count(
     total = _validate.integer("runs", runs, least=_PART)
     if total % _PART:
         raise ValueError(f"runs must be a multiple of {_PART}, got {total}")
-    names = [_validate.choice("settings", x, tuple(SETTINGS)) for x in _several(settings=settings)]
+    names = [
+        _validate.choice("settings", x, tuple(SETTINGS)) for x in _several("settings", settings)
+    ]
     sizes = [
         _validate.choice("dimensions", _validate.integer("dimensions", x, least=1), DIMENSIONS)
-        for x in _several(dimensions=dimensions)
+        for x in _several("dimensions", dimensions)
     ]
     points = [
         (setting, dimension, float(ratio))
@@ -192,9 +194,8 @@ def _part(
     return np.asarray(found.stopped)
 
 
-def _several(**arguments: object) -> list[Any]:
+def _several(name: str, value: Any) -> list[Any]:
     """Entries of a list that is not empty and has no entry twice."""
-    ((name, value),) = arguments.items()
     entries = _validate.listed(name, value)
     if not entries or any(entry in entries[:i] for i, entry in enumerate(entries)):
         raise ValueError(f"{name} must be a list of different entries, got {value!r}")
@@ -250,7 +251,7 @@ def _record(store: str, file: Path, dimensions: Sequence[int]) -> None:
             for d in DIMENSIONS
             if (setting, d) in known
         ]
-        head = file.read_text(encoding="utf-8").partition(_BEGIN)[0] if file.exists() else ""
+        head = _FILE.read_text(encoding="utf-8").partition(_BEGIN)[0]
         part = file.with_name(f".{file.name}.part")
         part.write_text("\n".join([head + _BEGIN, *lines, "}\n"]), encoding="utf-8")
         part.replace(file)
