@@ -4,14 +4,15 @@ A change is drawn from all definitions of the library that chapters reach, as ma
 an operator exchanged, a sign dropped, a constant doubled, an exponent off by one half. The chapters
 that reach it run against a copy of the library with the change, until a check notices: those that
 name the changed function first, and the shortest first among equals. Then the unit tests of the
-changed file run. Changes that change nothing are listed with
-the reason in ``equivalent.toml``. A run that crashes is counted apart: no check has looked at a
+changed file run. A run that crashes is counted apart: no check has looked at a
 number there. So is a statement that no chapter executes, although its definition is reached: it is
-told by an error put in its place. Formulas as printed in a source are left out: they are controls,
-which a check refuses also with another error, and their tests hold them against the source. So are
-conditions and limits that only refuse bad input, which no chapter has, tolerances of solvers, and
-signs of infinities. Changes that
-have run on the same library and chapters are not run again.
+told by an error put in its place. And so is a change that moves no number, beyond rounding, of all
+that checks are given and decided by in the chapters run: their verdicts do not depend on it.
+Changes that change nothing are listed with the reason in ``equivalent.toml``. Formulas as printed
+in a source are left out: they are controls, which a check refuses also with another error, and
+their tests hold them against the source. So are conditions and limits that only refuse bad input,
+which no chapter has, tolerances of solvers, and signs of infinities. Changes that have run on the
+same library and chapters are not run again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -32,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 import slices
-from mutate import PATIENCE, ROOT, Bench, Mutation
+from mutate import PATIENCE, ROOT, SEEN, Bench, Mutation
 from reach import Reach, definitions
 
 from claimbook.registry import Registry, load_registry
@@ -42,10 +44,13 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 OUTSIDE = {
     "_cluster", "_validate", "conformance", "data", "figures", "interactive", "parallel",
 }  # fmt: skip
-#: Chapters that execute a change and do not notice it, before it counts as missed.
+#: Chapters in which a change moves a number and is not noticed, before it counts as missed.
 MOST = 3
-#: Outcome of a change in a statement that no chapter executes.
-IDLE = "idle"
+#: Chapters that execute a change which moves no number, before it counts as still.
+MOST_STILL = 6
+#: Outcomes of a change in a statement that no chapter executes, and of one that chapters execute
+#: and that moves no number that their checks see.
+IDLE, STILL = "idle", "still"
 _EXCHANGED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 _SIGN = {ast.Add: r"\+", ast.Sub: "-", ast.Mult: r"\*", ast.Div: "/"}
 _INFINITE = {"np.inf", "math.inf"}
@@ -263,7 +268,7 @@ def put_to_checks(
     -------
     outcome, said : str
     """
-    worst, said, executed = IDLE, "", 0
+    worst, said, moved, still = IDLE, "", 0, 0
     book = registry.path.parent
 
     def order(chapter: str) -> tuple[bool, float]:
@@ -281,19 +286,37 @@ def put_to_checks(
         stopped = run(change.stopped(bench.library)).values()
         if all(one.outcome == slices.SURVIVED for one in stopped):
             continue
-        executed += 1
         results = run(change.mutation(bench.library))
         caught = [claim for claim, one in results.items() if one.outcome == slices.CAUGHT]
         if caught:
             return slices.CAUGHT, f"{name}: {', '.join(caught)}"
         crashed = [one.said for one in results.values() if one.outcome == slices.CRASHED]
         if crashed:
-            worst, said = slices.CRASHED, f"{name}: {crashed[0][-160:]}"
-        elif worst == IDLE:
-            worst = slices.SURVIVED
-        if executed == MOST:
+            worst, said, moved = slices.CRASHED, f"{name}: {crashed[0][-160:]}", moved + 1
+        elif slices.same(bench.seen(), as_it_is(bench, chapter, claims)):
+            worst, still = (STILL if worst == IDLE else worst), still + 1
+        else:
+            worst, moved = (
+                (slices.CRASHED if worst == slices.CRASHED else slices.SURVIVED),
+                moved + 1,
+            )
+            said = said or f"{name}: moved"
+        if moved == MOST or (still >= MOST_STILL and not moved):
             break
     return worst, said
+
+
+def as_it_is(bench: Bench, chapter: Path, claims: list[str]) -> list[np.ndarray]:
+    """Numbers that the checks of a chapter see with the library as it is; run once per chapter."""
+    kept = bench.folder / "as-it-is" / f"{chapter.parent.name}-{chapter.stem}.npz"
+    if not kept.is_file():
+        for claim, found in bench.run(chapter, claims).items():
+            if found.outcome != slices.SURVIVED:
+                raise RuntimeError(f"{claim} without a change: {found.outcome}, {found.said}")
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copy(bench.folder / SEEN, kept)
+    with np.load(kept) as numbers:
+        return [numbers[name] for name in numbers.files]
 
 
 def put_to_tests(bench: Bench, change: Change) -> str:
@@ -331,18 +354,23 @@ def _passes(bench: Bench, tests: Path) -> bool:
 
 
 def _digest(root: Path) -> str:
-    """Digest of the library and of the chapters."""
-    files = [*(root / "lib").rglob("*.py"), *(root / "book").rglob("*.md")]
+    """Digest of the library, of the chapters and claims, and of this tool."""
+    files = [
+        *(root / "lib").rglob("*.py"),
+        *(root / "book").rglob("*.md"),
+        *(root / "book").glob("claims.toml"),
+        *(root / "tests" / "mutation").glob("*.py"),
+    ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()[:16]
 
 
 def table(rows: list[dict[str, object]]) -> str:
     """Count outcomes by room."""
     heads = (
-        "room", "drawn", "equivalent", "not executed",
+        "room", "drawn", "equivalent", "not executed", "moves nothing",
         "by a check", "crashed", "missed", "by a test",
     )  # fmt: skip
-    lines = ["".join(f"{head:>14s}" for head in heads)]
+    lines = ["".join(f"{head:>15s}" for head in heads)]
     rooms = sorted({str(row["room"]) for row in rows})
     for room in [*rooms, "all"]:
         mine = [row for row in rows if room in ("all", row["room"])]
@@ -352,12 +380,13 @@ def table(rows: list[dict[str, object]]) -> str:
             len(mine),
             checks["equivalent"],
             checks[IDLE],
+            checks[STILL],
             checks[slices.CAUGHT],
             checks[slices.CRASHED],
             checks[slices.SURVIVED],
             tests[slices.CAUGHT],
         )
-        lines.append(f"{room:>14s}" + "".join(f"{number:14d}" for number in numbers))
+        lines.append(f"{room:>15s}" + "".join(f"{number:15d}" for number in numbers))
     return "\n".join(lines)
 
 
@@ -385,6 +414,7 @@ def main(arguments: list[str] | None = None) -> int:
         seconds = {entry["chapter"]: entry["seconds"] for entry in entries}
     place = options.build / "bench-draw"
     place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place / "as-it-is", ignore_errors=True)
     bench = Bench(place.resolve(), library, profile="quick", seed=options.seed)
     record = options.build / "draw.json"
     before = json.loads(record.read_text(encoding="utf8")) if record.is_file() else []
@@ -409,7 +439,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(table(rows))
     counted = [row for row in rows if row["checks"] in (slices.CAUGHT, slices.SURVIVED)]
     noticed = sum(row["checks"] == slices.CAUGHT for row in counted)
-    print(f"mutation: checks notice {noticed} of {len(counted)} that do not crash")
+    print(f"mutation: checks notice {noticed} of {len(counted)} that move a number")
     return 0
 
 

@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from threading import local
 
+import numpy as np
 import slices
 
 from claimbook.registry import Registry, load_registry
@@ -37,6 +38,8 @@ from claimbook.slices import needed
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIST = HERE / "mutations.toml"
+#: File with the numbers that checks have seen, in the folder of a bench.
+SEEN = "seen.npz"
 #: A mutation that makes a chapter run for longer has not been caught.
 PATIENCE = 900.0
 
@@ -153,7 +156,8 @@ class Bench:
         """
         self._copy(mutation)
         task, result = self.folder / "task.json", self.folder / "result.json"
-        result.unlink(missing_ok=True)
+        for path in (result, self.folder / SEEN):
+            path.unlink(missing_ok=True)
         task.write_text(
             json.dumps(
                 {
@@ -163,6 +167,7 @@ class Bench:
                     "parameters": self.parameters,
                     "first": first,
                     "result": str(result),
+                    "seen": str(self.folder / SEEN),
                 }
             ),
             encoding="utf8",
@@ -175,6 +180,13 @@ class Bench:
             return {claim: Result(slices.CRASHED, said, seconds) for claim in claims}
         found = json.loads(result.read_text(encoding="utf8"))
         return {claim: Result(*found[claim], seconds) for claim in claims}
+
+    def seen(self) -> list[np.ndarray]:
+        """Numbers that the checks of the last run have seen; none if it crashed."""
+        if not (self.folder / SEEN).is_file():
+            return []
+        with np.load(self.folder / SEEN) as kept:
+            return [kept[name] for name in kept.files]
 
     def _process(self, task: Path) -> str:
         environment = {

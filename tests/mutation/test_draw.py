@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import draw
 import numpy as np
 import pytest
-from mutate import ROOT
+import slices
+from mutate import ROOT, Mutation, Result
 from reach import Reach
 
 LIBRARY = ROOT / "lib"
@@ -95,11 +96,12 @@ def test_table_counts_each_outcome_once() -> None:
         {"room": "laws", "checks": "crashed", "tests": "caught"},
         {"room": "dmft", "checks": "survived", "tests": "survived"},
         {"room": "dmft", "checks": "idle", "tests": "caught"},
+        {"room": "dmft", "checks": "still", "tests": "caught"},
         {"room": "dmft", "checks": "equivalent", "tests": "equivalent"},
     ]
     lines = draw.table(rows).splitlines()
-    assert lines[1].split() == ["dmft", "3", "1", "1", "0", "0", "1", "1"]
-    assert lines[-1].split() == ["all", "5", "1", "1", "1", "1", "1", "3"]
+    assert lines[1].split() == ["dmft", "4", "1", "1", "1", "0", "0", "1", "2"]
+    assert lines[-1].split() == ["all", "6", "1", "1", "1", "1", "1", "1", "4"]
 
 
 @pytest.mark.nightly
@@ -130,3 +132,32 @@ def test_chapters_that_name_a_function_come_first(
     )
     draw.put_to_checks(bench, change, registry, {"a": 1.0, "b": 3.0, "c": 2.0})
     assert seen == ["c", "b", "a"]
+
+
+def test_a_change_that_moves_no_number_is_told_from_one_that_is_missed(
+    changes: list[draw.Change], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No verdict depends on the first; the second is missed once three chapters have seen it."""
+    chapters = tuple("abcdefgh")
+    change = replace(changes[0], definition="law", chapters=chapters)
+    for name in chapters:
+        (tmp_path / f"{name}.md").write_text("law(2)")
+    registry = SimpleNamespace(
+        path=tmp_path / "claims.toml", of_chapter=lambda name: [SimpleNamespace(id=name)]
+    )
+    ran: list[str] = []
+
+    def run(chapter: Path, claims: list[str], mutation: Mutation, *, first: bool) -> dict:
+        ran.append(chapter.stem)
+        stopped = "RuntimeError('executed')" in mutation.new
+        return {claims[0]: Result(slices.CRASHED if stopped else slices.SURVIVED, "", 0.0)}
+
+    bench = SimpleNamespace(library=LIBRARY, run=run, seen=lambda: [np.array([1.0, 2.0])])
+    for seen, outcome, visited in (
+        ([1.0, 2.0 + 1e-9], draw.STILL, draw.MOST_STILL),
+        ([1.0, 2.1], slices.SURVIVED, draw.MOST),
+    ):
+        ran.clear()
+        monkeypatch.setattr(draw, "as_it_is", lambda *_, seen=seen: [np.array(seen)])
+        assert draw.put_to_checks(bench, change, registry, {})[0] == outcome
+        assert len(set(ran)) == visited

@@ -3,10 +3,14 @@
 `make mutation` runs the whole list; here are the cheapest.
 """
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import mutate
+import numpy as np
 import pytest
 import slices
 from mutate import Mutation
@@ -90,3 +94,54 @@ def test_what_calls_a_mutated_function_is_compiled_anew(tmp_path: Path) -> None:
     assert kept.isdisjoint({"traindyn/kernels/arc_cosine.py", "traindyn/kernels/dual.py"})
     # A file that does not reach the mutated one keeps its compiled functions.
     assert "traindyn/catapults/maps.py" in kept
+
+
+def test_the_numbers_that_checks_see_are_compared_up_to_rounding(
+    tmp_path: Path,
+) -> None:
+    """A tolerance, an element that is not the worst, the control: each of them counts."""
+    cell = (
+        "import numpy as np\nfrom claimbook import Control, follows_law, identity\n"
+        "identity('x', observed=[1.0, 2.0], expected=[1.0, {second}], tolerance={tolerance},\n"
+        "         reason='r', control=Control('c', expected=[{control}, 2.0]))\n"
+        "follows_law('y', samples=np.linspace(0.001, 0.999, 500), false_alarm=1e-6,\n"
+        "            cdf=lambda x: np.clip(x, 0, 1) ** {power},\n"
+        "            control=Control('c', cdf=lambda x: np.clip(x, 0, 1) ** 3))\n"
+    )
+    seen = {}
+    for name, change in {
+        "as it is": {}, "second": {"second": 2.01}, "tolerance": {"tolerance": 0.2},
+        "control": {"control": 4.0}, "law": {"power": 1.01},
+        "rounding": {"tolerance": 0.1 + 1e-12},
+    }.items():  # fmt: skip
+        text = cell.format(
+            **({"second": 2.0, "tolerance": 0.1, "control": 3.0, "power": 1} | change)
+        )
+        task = tmp_path / "task.json"
+        names = {key: str(tmp_path / key) for key in ("folder", "result")}
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        kept = tmp_path / f"{name}.npz"
+        task.write_text(
+            json.dumps(
+                {"statements": [text], "claims": [], "parameters": {}, "first": False}
+                | names
+                | {"seen": str(kept)}
+            )
+        )
+        subprocess.run([sys.executable, str(Path(slices.__file__)), str(task)], check=True)
+        with np.load(kept) as found:
+            seen[name] = [found[key] for key in found.files]
+    assert seen["as it is"] and slices.same(seen["as it is"], seen["rounding"])
+    for name in ("second", "tolerance", "control", "law"):
+        assert not slices.same(seen["as it is"], seen[name]), name
+
+
+def test_numbers_of_every_kind_are_compared_each_on_its_own_scale() -> None:
+    """A truth value, a small number beside a large one, an infinity."""
+    base = [1e-10, 1e6, np.True_, [1.0, np.inf], 2 + 1j]
+    first = list(slices._numbers(base))
+    for place, other in ((0, 5e-3), (2, np.False_), (3, [7.0, np.inf]), (3, [1.0, -np.inf]),
+                         (4, 2 + 1.1j)):  # fmt: skip
+        changed = [*base[:place], other, *base[place + 1 :]]
+        assert not slices.same(first, list(slices._numbers(changed))), other
+    assert slices.same(first, list(slices._numbers([1e-10, 1e6 + 1e-3, *base[2:]])))
