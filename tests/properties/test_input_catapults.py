@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness import Case, collect, without_example
 
+from companion.catapults.features.runs import problem
 from companion.catapults.gradient_descent import Directions, eigen_observer
 from companion.catapults.many_examples.quadratic import QuadraticModel
 from companion.catapults.many_examples.scalar_inputs import sign_classes
@@ -162,8 +163,17 @@ EXAMPLES = {
     "catapults.two_layer.TwoLayerModel.tangent_kernel": lambda: (
         MODEL, {"weights": START, "batch": _batch()},
     ),
+    "companion.catapults.features.runs.fit": lambda: {
+        "model": MODEL, "start": START, "given": problem("rank-2", 2, (3, 2, 2), rng=0),
+        "step_size": 0.1, "batch_size": 2, "every": 1, "steps": 2, "track": True, "rng": 0,
+    },
+    "companion.catapults.features.runs.problem": lambda: {
+        "name": "rank-2", "dimension": 2, "sizes": (3, 2, 2), "rng": 0,
+    },
+    "companion.catapults.features.source_size.recorded": lambda: {"group": "rank 2"},
 }  # fmt: skip
 REASONS = {
+    "companion.catapults.features.source_size.ends": "takes minutes; its test has refusals",
     "catapults.training.Observer": "made by snapshots and eigen_observer, which look at all of it",
     "catapults.training.Observer.same": "asked by train, about what it has looked at itself",
     "catapults.two_layer.TwoLayerModel.descend": "the update of train, at the bottom of its loop",
@@ -206,6 +216,8 @@ CASES = collect(
         "companion.catapults.beyond.laws",
         "companion.catapults.beyond.momentum",
         "companion.catapults.features.kernel_machines",
+        "companion.catapults.features.runs",
+        "companion.catapults.features.source_size",
         "companion.catapults.features.spikes",
         "companion.catapults.gradient_descent",
         "companion.catapults.many_examples.quadratic",
