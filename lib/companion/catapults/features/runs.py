@@ -1,4 +1,4 @@
-"""Runs that end where the validation loss is least, and the features that they have there."""
+"""Runs, looked at where the validation loss is least, and the features that they have there."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def fit(
     track: bool = True,
     rng: RNG | None = None,
 ) -> Fit:
-    """Train until the training loss is below 0.001, and look at the run where it validates best.
+    """Train until the training loss is below 0.001, and look where the validation loss is least.
+
+    A run also ends after `steps`, and where its loss diverges.
 
     Parameters
     ----------

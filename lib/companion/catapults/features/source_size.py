@@ -131,8 +131,9 @@ class Setting(NamedTuple):
     widths : tuple of int
         Of the hidden layers.
     biases : bool
-        Whether each layer has them, as the formula of ZHU Appendix C.6 has; the step sizes printed
-        there are those of networks without.
+        Whether each layer has them, as the formula of ZHU Appendix C.6 has; they start at zero, in
+        PyTorch's parameterisation uniform. The step sizes printed there are those of networks
+        without.
     parameterisation : {"ntk", "pytorch"}
     share : float
         Step size over the critical one of all examples; in PyTorch's parameterisation the step
@@ -248,7 +249,7 @@ GROUPS = {
     "rank 4": _named_batches(Setting("rank-4", _FOUR), 12, BATCHES[:3]),
     "rank 4, biases": _named_batches(Setting("rank-4", _FOUR, True), 12, BATCHES[:3]),
 }  # fmt: skip
-"""Batches at half the critical step size, without biases and with them, at a twentieth, and in
+"""Batches at half the critical step size, without biases and with them, at a tenth of that, and in
 PyTorch's parameterisation; rises of the step size of gradient descent, and a start of a tenth of
 the size."""
 
