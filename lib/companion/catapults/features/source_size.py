@@ -235,8 +235,8 @@ def _named_batches(setting: Setting, replicas: int, sizes: tuple[int, ...] = BAT
 
 _TWO, _FOUR = (1024,), (256, 256, 256)
 GROUPS = {
-    "rank 2": _named_batches(Setting("rank-2", _TWO), 12),
-    "rank 2, PyTorch": _named_batches(Setting("rank-2", _TWO, True, "pytorch"), 12, BATCHES[:3]),
+    "rank 2": _named_batches(Setting("rank-2", _TWO), 14),
+    "rank 2, PyTorch": _named_batches(Setting("rank-2", _TWO, True, "pytorch"), 24, BATCHES[:3]),
     "rank 2, rises": Group(
         _rising, Setting("rank-2", _TWO), tuple(range(len(RISES))),
         (*(f"{k}" for k in range(len(RISES))), "near zero"), 12,
