@@ -74,7 +74,7 @@ def problem(name: str, dimension: int, sizes: tuple[int, int, int], *, rng: RNG)
     Parameters
     ----------
     name : str
-        Of a :func:`~traindyn.catapults.target`.
+        Of a :func:`~traindyn.catapults.agop.target`.
     dimension : int
         Of the inputs.
     sizes : tuple of int
@@ -141,7 +141,7 @@ def fit(
     Raises
     ------
     ValueError
-        As :func:`traindyn.catapults.train`.
+        As :func:`~traindyn.catapults.training.train`.
 
     Examples
     --------
