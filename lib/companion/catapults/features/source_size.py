@@ -247,7 +247,7 @@ GROUPS = {
         Setting("rank-3", _FOUR, share=0.05), 12, BATCHES[1:2]
     ),
     "rank 4": _named_batches(Setting("rank-4", _FOUR), 12, BATCHES[:3]),
-    "rank 4, biases": _named_batches(Setting("rank-4", _FOUR, True), 12, BATCHES[:3]),
+    "rank 4, biases": _named_batches(Setting("rank-4", _FOUR, True), 14, BATCHES[:3]),
 }  # fmt: skip
 """Batches at half the critical step size, without biases and with them, at a tenth of that, and in
 PyTorch's parameterisation; rises of the step size of gradient descent, and a start of a tenth of
