@@ -28,6 +28,7 @@ from scipy.sparse.linalg import eigsh
 from companion.catapults.features.record import RUNS
 from companion.catapults.features.runs import Fit, Problem, fit, problem
 from traindyn import _validate, deep
+from traindyn._records import rewrite
 from traindyn._types import RNG, Array
 from traindyn.catapults import TwoLayerModel, alignment
 from traindyn.catapults.schedules import StepSize
@@ -366,28 +367,13 @@ def _record(store: str, file: Path, groups: Sequence[str]) -> None:
         if not np.all(np.isfinite([list(one.values()) for one in found])):
             raise FloatingPointError(f"ends of group {group!r} must be finite")
         known[group] = tuple(tuple(map(_digits, one.values())) for one in found)
-        lines = [
-            line
-            for name in GROUPS
-            if name in known
-            for line in (
-                f'    "{name}": (',
-                *(
-                    line
-                    for replica in known[name]
-                    for line in (
-                        "        (",
-                        *(f"            {row}," for row in replica),
-                        "        ),",
-                    )
-                ),
-                "    ),",
-            )
-        ]
-        head = _FILE.read_text(encoding="utf-8").partition(_BEGIN)[0]
-        part = file.with_name(f".{file.name}.part")
-        part.write_text("\n".join([head + _BEGIN, *lines, "}\n"]), encoding="utf-8")
-        part.replace(file)
+        lines = []
+        for name in [name for name in GROUPS if name in known]:
+            lines.append(f'    "{name}": (')
+            for replica in known[name]:
+                lines += ["        (", *(f"            {row}," for row in replica), "        ),"]
+            lines.append("    ),")
+        rewrite(file, _FILE, _BEGIN, lines)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import numpy as np
 
 from companion.phase_transitions.thresholds.record import COUNTS
 from traindyn import _validate
+from traindyn._records import rewrite
 from traindyn._types import RNG, Array
 from traindyn.activations import QUADRATIC
 from traindyn.gaussian import gauss_hermite
@@ -251,10 +252,7 @@ def _record(store: str, file: Path, dimensions: Sequence[int]) -> None:
             for d in DIMENSIONS
             if (setting, d) in known
         ]
-        head = _FILE.read_text(encoding="utf-8").partition(_BEGIN)[0]
-        part = file.with_name(f".{file.name}.part")
-        part.write_text("\n".join([head + _BEGIN, *lines, "}\n"]), encoding="utf-8")
-        part.replace(file)
+        rewrite(file, _FILE, _BEGIN, lines)
 
 
 if __name__ == "__main__":
