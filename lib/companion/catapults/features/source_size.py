@@ -7,7 +7,7 @@ The runs are made once and their ends recorded, in the module
 
    python -m companion.catapults.features.source_size --store FOLDER
 
-makes again: in about an hour and a half on two cores, sooner on a cluster whose scheduler the
+makes again: in about two hours on two cores, sooner on a cluster whose scheduler the
 variable ``TRAINDYN_CLUSTER`` names. What is finished is kept in the folder, so that an interrupted
 sweep goes on where it stopped. The chapter repeats some of the runs whenever it runs.
 """
@@ -52,8 +52,6 @@ _SEED = 2024
 _BEGIN = "RUNS: Recorded = {"
 _DIMENSION = 100
 _SIZES = (2000, 5000, 5000)
-_EPOCHS = 400
-"""Of small batches, at most; of large ones 8000 steps."""
 
 BATCHES = (5, 10, 50, 100, 2000)
 """Batch sizes of ZHU Figure 4.9; the last is gradient descent."""
@@ -139,6 +137,8 @@ class Setting(NamedTuple):
     share : float
         Step size over the critical one of all examples; in PyTorch's parameterisation the step
         size is that of the source.
+    epochs : int
+        Of small batches, at most; of large ones 8000 steps.
     """
 
     target: str
@@ -146,6 +146,7 @@ class Setting(NamedTuple):
     biases: bool = False
     parameterisation: Parameterisation = "ntk"
     share: float = 0.5
+    epochs: int = 400
 
 
 def _begin(setting: Setting, rng: np.random.Generator) -> tuple[Any, Any, Problem, float]:
@@ -176,7 +177,7 @@ def _batches(rng: np.random.Generator, setting: Setting, sizes: Sequence[int]) -
     model, start, given, top = _begin(setting, rng)
     rate = setting.share * top if setting.parameterisation == "ntk" else PYTORCH_STEP
     for b in sizes:
-        yield partial(_in_batches, model, start, given, rate, b, rng)
+        yield partial(_in_batches, model, start, given, rate, b, setting.epochs, rng)
 
 
 def _rising(rng: np.random.Generator, setting: Setting, counts: Sequence[int]) -> Iterator[Run]:
@@ -189,7 +190,13 @@ def _rising(rng: np.random.Generator, setting: Setting, counts: Sequence[int]) -
 
 
 def _in_batches(
-    model: Any, start: Any, given: Problem, rate: float, b: int, rng: np.random.Generator
+    model: Any,
+    start: Any,
+    given: Problem,
+    rate: float,
+    b: int,
+    epochs: int,
+    rng: np.random.Generator,
 ) -> End:
     """Train with records once in an epoch of a small batch, or after a hundred steps.
 
@@ -198,7 +205,7 @@ def _in_batches(
     epoch = _SIZES[0] // b
     found = fit(
         model, start, given, rate, batch_size=b, every=max(100, epoch),
-        steps=max(8000, _EPOCHS * epoch), rng=rng,
+        steps=max(8000, epochs * epoch), rng=rng,
     )  # fmt: skip
     return _end(found, given)
 
@@ -238,6 +245,9 @@ _TWO, _FOUR = (1024,), (256, 256, 256)
 GROUPS = {
     "rank 2": _named_batches(Setting("rank-2", _TWO), 14),
     "rank 2, PyTorch": _named_batches(Setting("rank-2", _TWO, True, "pytorch"), 24, BATCHES[:3]),
+    "rank 2, small steps": _named_batches(
+        Setting("rank-2", _TWO, share=0.025, epochs=4000), 14, BATCHES[:4]
+    ),
     "rank 2, rises": Group(
         _rising, Setting("rank-2", _TWO), tuple(range(len(RISES))),
         (*(f"{k}" for k in range(len(RISES))), "near zero"), 12,
@@ -247,12 +257,15 @@ GROUPS = {
     "rank 3, small steps": _named_batches(
         Setting("rank-3", _FOUR, share=0.05), 12, BATCHES[1:2]
     ),
+    "rank 3, PyTorch": _named_batches(
+        Setting("rank-3", _FOUR, True, "pytorch"), 14, BATCHES[:4]
+    ),
     "rank 4": _named_batches(Setting("rank-4", _FOUR), 12, BATCHES[:3]),
     "rank 4, biases": _named_batches(Setting("rank-4", _FOUR, True), 14, BATCHES[:3]),
 }  # fmt: skip
-"""Batches at half the critical step size, without biases and with them, at a tenth of that, and in
-PyTorch's parameterisation; rises of the step size of gradient descent, and a start of a tenth of
-the size."""
+"""Batches at half the critical step size, without biases and with them, at a tenth and a twentieth
+of that, and in PyTorch's parameterisation; rises of the step size of gradient descent, and a start
+of a tenth of the size."""
 
 
 def ends(

@@ -16,7 +16,7 @@ def small(monkeypatch):
     monkeypatch.setattr(source_size, "_SIZES", (60, 40, 40))
     monkeypatch.setattr(source_size, "_DIMENSION", 12)
     for name, group in source_size.GROUPS.items():
-        narrow = group.setting._replace(widths=tuple(24 for _ in group.setting.widths))
+        narrow = group.setting._replace(widths=tuple(24 for _ in group.setting.widths), epochs=400)
         cases = tuple(min(case, 60) for case in group.cases)
         monkeypatch.setitem(
             source_size.GROUPS, name, group._replace(setting=narrow, cases=cases, replicas=2)
