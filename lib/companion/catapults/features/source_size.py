@@ -138,7 +138,7 @@ class Setting(NamedTuple):
         Step size over the critical one of all examples; in PyTorch's parameterisation the step
         size is that of the source.
     epochs : int
-        Of small batches, at most; of large ones 8000 steps.
+        At most, where these are more than 8000 steps.
     """
 
     target: str
