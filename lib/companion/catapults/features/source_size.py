@@ -7,7 +7,7 @@ The runs are made once and their ends recorded, in the module
 
    python -m companion.catapults.features.source_size --store FOLDER
 
-makes again: in about two hours on two cores, sooner on a cluster whose scheduler the
+makes again: in about three hours on two cores, sooner on a cluster whose scheduler the
 variable ``TRAINDYN_CLUSTER`` names. What is finished is kept in the folder, so that an interrupted
 sweep goes on where it stopped. The chapter repeats some of the runs whenever it runs.
 """
@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import joblib
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
@@ -137,8 +138,8 @@ class Setting(NamedTuple):
     share : float
         Step size over the critical one of all examples; in PyTorch's parameterisation the step
         size is that of the source.
-    epochs : int
-        At most, where these are more than 8000 steps.
+    epochs, steps : int
+        A run in batches ends after so many, whichever of them is later.
     """
 
     target: str
@@ -147,6 +148,7 @@ class Setting(NamedTuple):
     parameterisation: Parameterisation = "ntk"
     share: float = 0.5
     epochs: int = 400
+    steps: int = 8000
 
 
 def _begin(setting: Setting, rng: np.random.Generator) -> tuple[Any, Any, Problem, float]:
@@ -177,7 +179,8 @@ def _batches(rng: np.random.Generator, setting: Setting, sizes: Sequence[int]) -
     model, start, given, top = _begin(setting, rng)
     rate = setting.share * top if setting.parameterisation == "ntk" else PYTORCH_STEP
     for b in sizes:
-        yield partial(_in_batches, model, start, given, rate, b, setting.epochs, rng)
+        steps = max(setting.steps, setting.epochs * (_SIZES[0] // b))
+        yield partial(_in_batches, model, start, given, rate, b, steps, rng)
 
 
 def _rising(rng: np.random.Generator, setting: Setting, counts: Sequence[int]) -> Iterator[Run]:
@@ -195,18 +198,15 @@ def _in_batches(
     given: Problem,
     rate: float,
     b: int,
-    epochs: int,
+    steps: int,
     rng: np.random.Generator,
 ) -> End:
     """Train with records once in an epoch of a small batch, or after a hundred steps.
 
     The best validation loss is that of the records.
     """
-    epoch = _SIZES[0] // b
-    found = fit(
-        model, start, given, rate, batch_size=b, every=max(100, epoch),
-        steps=max(8000, epochs * epoch), rng=rng,
-    )  # fmt: skip
+    every = max(100, _SIZES[0] // b)
+    found = fit(model, start, given, rate, batch_size=b, every=every, steps=steps, rng=rng)
     return _end(found, given)
 
 
@@ -256,6 +256,9 @@ GROUPS = {
     "rank 3, biases": _named_batches(Setting("rank-3", _FOUR, True), 12, BATCHES[:3]),
     "rank 3, small steps": _named_batches(
         Setting("rank-3", _FOUR, share=0.05), 12, BATCHES[1:2]
+    ),
+    "rank 3, biases, small steps": _named_batches(
+        Setting("rank-3", _FOUR, True, share=0.025, epochs=15, steps=6000), 12
     ),
     "rank 3, PyTorch": _named_batches(
         Setting("rank-3", _FOUR, True, "pytorch"), 14, BATCHES[:4]
@@ -400,4 +403,5 @@ if __name__ == "__main__":
         help=f"among {', '.join(GROUPS)}; default: all",
     )  # fmt: skip
     given = parser.parse_args()
-    _record(given.store, given.output, given.groups)
+    with joblib.parallel_config("loky", n_jobs=-1):  # threads would wait for one another
+        _record(given.store, given.output, given.groups)
